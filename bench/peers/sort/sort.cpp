@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <vector>
 
 static const int N = 1000000, ROUNDS = 15;
@@ -12,23 +14,43 @@ static uint64_t next(uint64_t &state) {
     return state >> 33;
 }
 
-template <class T, class Sort> static void measure(const char *name, uint64_t &state, Sort sort) {
+// Ways to fill an array: with numbers of chance, with such that are sorted, in reverse, or few.
+enum Fill { Random, Sorted, Reversed, Few };
+static const char *const fills[] = {"random", "sorted", "reversed", "few"};
+
+struct Pair { int32_t key, value; };
+static void set(int32_t &x, uint64_t n) { x = static_cast<int32_t>(n); }
+static void set(double &x, uint64_t n) { x = static_cast<double>(n); }
+static void set(Pair &x, uint64_t n) { x = {static_cast<int32_t>(n), 1}; }
+
+template <class T, class Sort, class Less>
+static void measure(const char *name, Fill fill, uint64_t &state, Sort sort, Less less) {
     std::vector<T> numbers(N);
     std::vector<int64_t> times(ROUNDS);
     for (auto &time : times) {
-        for (auto &n : numbers) n = static_cast<T>(next(state));
+        for (int i = 0; i < N; i++) {
+            uint64_t n = next(state);
+            set(numbers[i], fill == Sorted ? i : fill == Reversed ? N - i : fill == Few ? n % 16 : n);
+        }
         auto start = std::chrono::steady_clock::now();
         sort(numbers);
         time = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
-        if (!std::is_sorted(numbers.begin(), numbers.end())) std::abort();
+        if (!std::is_sorted(numbers.begin(), numbers.end(), less)) std::abort();
     }
     std::sort(times.begin(), times.end());
-    std::printf("%s %lld\n", name, static_cast<long long>(times[ROUNDS / 2]));
+    std::printf("%s_%s %lld\n", name, fills[fill], static_cast<long long>(times[ROUNDS / 2]));
 }
 
 int main() {
     uint64_t state = 1;
-    measure<int32_t>("i32", state, [](auto &v) { std::sort(v.begin(), v.end()); });
-    measure<double>("f64", state, [](auto &v) { std::sort(v.begin(), v.end()); });
-    measure<int32_t>("stable", state, [](auto &v) { std::stable_sort(v.begin(), v.end()); });
+    auto unstable = [](auto &v) { std::sort(v.begin(), v.end()); };
+    auto stable = [](auto &v) { std::stable_sort(v.begin(), v.end()); };
+    auto by_key = [](const Pair &a, const Pair &b) { return a.key < b.key; };
+    measure<int32_t>("i32", Random, state, unstable, std::less<int32_t>());
+    measure<double>("f64", Random, state, unstable, std::less<double>());
+    for (Fill fill : {Random, Sorted, Reversed, Few}) {
+        measure<int32_t>("stable_i32", fill, state, stable, std::less<int32_t>());
+        measure<double>("stable_f64", fill, state, stable, std::less<double>());
+        measure<Pair>("stable_pair", fill, state, [&](auto &v) { std::stable_sort(v.begin(), v.end(), by_key); }, by_key);
+    }
 }

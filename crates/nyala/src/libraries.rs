@@ -24,6 +24,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::device", "<std>/device.impala", include_str!("../../../lib/std/src/device.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
     ("std::nvidia", "<std>/nvidia.impala", include_str!("../../../lib/std/src/nvidia.impala")),
+    ("std::pattern", "<std>/pattern.impala", include_str!("../../../lib/std/src/pattern.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
     ("std::sort", "<std>/sort.impala", include_str!("../../../lib/std/src/sort.impala")),
     ("std::sweeps", "<std>/sweeps.impala", include_str!("../../../lib/std/src/sweeps.impala")),

@@ -204,7 +204,10 @@ impl Writer<'_, '_> {
                 };
                 self.declaration(to, name, !access.is_mut())
             }
-            Kind::Array(elem, n) => self.declaration(elem, format!("{name}[{n}]"), is_const),
+            Kind::Array(elem, n) => {
+                let n = self.types.length(n);
+                self.declaration(elem, format!("{name}[{n}]"), is_const)
+            }
             Kind::Indef(elem) => self.declaration(elem, format!("{name}[]"), is_const),
             Kind::Struct(..) => format!("{qualifier}struct {}{space}{name}", self.struct_name(ty)),
             Kind::Tuple(parts) if parts.is_empty() => format!("{qualifier}void{space}{name}"),

@@ -3,7 +3,8 @@
 use crate::intrinsics::Intrinsic;
 use crate::types::{EnumId, Head, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use nyala_base::{FileId, Span};
-use nyala_syntax::ast::{self, ExprId, Module};
+use nyala_ir::Prim;
+use nyala_syntax::ast::{self, BinaryOp, ExprId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -80,6 +81,8 @@ pub struct Local {
     pub mutable: bool,
     /// The number of the function body that it belongs to.
     pub owner: u32,
+    /// The number of blocks around its declaration.
+    pub blocks: u32,
     /// The loop around its declaration.
     pub in_loop: Option<LoopId>,
     /// Whether it is used in a function nested in its owner.
@@ -160,6 +163,8 @@ pub struct TypeParamInfo {
     pub bounds: Vec<TraitRef>,
     /// Whether some bound is an error, so that the operations it would allow are unknown.
     pub broken: bool,
+    /// For a `const` parameter, the type of its values.
+    pub constant: Option<nyala_ir::Prim>,
 }
 
 #[derive(Debug)]
@@ -204,6 +209,8 @@ pub struct TraitInfo<'a> {
     pub methods: FxHashMap<&'a str, FnId>,
     /// The operators it allows, if it is one of the prelude's traits of numbers.
     pub lang: Option<Lang>,
+    /// The operator that its method is, if it is one of the prelude's traits of operators.
+    pub operator: Option<Operator>,
 }
 
 /// The prelude's traits that allow operators (`docs/design/language.md`, Traits for operators). A trait allows what
@@ -217,6 +224,99 @@ pub enum Lang {
     /// Bits, shifts, indices.
     Int,
     Float,
+}
+
+/// An operator that types get by an impl of the prelude's trait of this name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operator {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Shl,
+    Shr,
+    Neg,
+    Not,
+    /// `==` and `!=`.
+    Eq,
+    /// `<`, `<=`, `>`, `>=`.
+    Less,
+    /// `x(i)`.
+    Index,
+}
+
+impl Operator {
+    pub fn from_name(name: &str) -> Option<Operator> {
+        Some(match name {
+            "Add" => Operator::Add,
+            "Sub" => Operator::Sub,
+            "Mul" => Operator::Mul,
+            "Div" => Operator::Div,
+            "Rem" => Operator::Rem,
+            "BitAnd" => Operator::BitAnd,
+            "BitOr" => Operator::BitOr,
+            "BitXor" => Operator::BitXor,
+            "Shl" => Operator::Shl,
+            "Shr" => Operator::Shr,
+            "Neg" => Operator::Neg,
+            "Not" => Operator::Not,
+            "Eq" => Operator::Eq,
+            "Less" => Operator::Less,
+            "Index" => Operator::Index,
+            _ => return None,
+        })
+    }
+
+    /// The operator of `op`. `None` for `&&` and `||`, which no trait has.
+    pub fn of(op: BinaryOp) -> Option<Operator> {
+        Some(match op {
+            BinaryOp::And | BinaryOp::Or => return None,
+            BinaryOp::Eq | BinaryOp::Ne => Operator::Eq,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => Operator::Less,
+            BinaryOp::BitOr => Operator::BitOr,
+            BinaryOp::BitXor => Operator::BitXor,
+            BinaryOp::BitAnd => Operator::BitAnd,
+            BinaryOp::Shl => Operator::Shl,
+            BinaryOp::Shr => Operator::Shr,
+            BinaryOp::Add => Operator::Add,
+            BinaryOp::Sub => Operator::Sub,
+            BinaryOp::Mul => Operator::Mul,
+            BinaryOp::Div => Operator::Div,
+            BinaryOp::Rem => Operator::Rem,
+        })
+    }
+
+    /// Whether values of this primitive type have the operator.
+    pub fn takes(self, prim: Prim) -> bool {
+        use Operator::*;
+        match self {
+            Add | Sub | Mul | Div | Rem | Neg => prim != Prim::Bool,
+            BitAnd | BitOr | BitXor | Not => !prim.is_float(),
+            Shl | Shr => prim.is_int(),
+            Eq | Less => true,
+            Index => false,
+        }
+    }
+
+    /// Whether vectors of such lanes have the operator: comparisons of vectors give no `bool`.
+    pub fn takes_lanes(self, prim: Prim) -> bool {
+        self.takes(prim) && !matches!(self, Operator::Eq | Operator::Less)
+    }
+
+    /// The traits of numbers whose bounds allow the operator.
+    pub fn langs(self) -> &'static [Lang] {
+        use Operator::*;
+        match self {
+            Add | Sub | Mul | Div | Rem | Neg => &[Lang::Num, Lang::Int, Lang::Float],
+            BitAnd | BitOr | BitXor | Not | Shl | Shr => &[Lang::Int],
+            Eq | Less => &[Lang::Ord, Lang::Num, Lang::Int, Lang::Float],
+            Index => &[],
+        }
+    }
 }
 
 impl TraitInfo<'_> {
@@ -266,6 +366,8 @@ pub struct Adjust {
 pub enum CallKind {
     Call,
     Index,
+    /// A call of the method of `Index`, whose result points to the place.
+    Place,
 }
 
 /// The outcome of [`check`](crate::check()).
@@ -284,7 +386,8 @@ pub struct Program<'a> {
     pub(crate) cast_to: FxHashMap<GlobalExpr, Ty>,
     pub(crate) call_kind: FxHashMap<GlobalExpr, CallKind>,
     pub(crate) field_idx: FxHashMap<GlobalExpr, u32>,
-    pub(crate) array_len: FxHashMap<GlobalExpr, u64>,
+    /// The `defer { … }` that calls of continuations leave, in the order in which they run.
+    pub(crate) leaves: FxHashMap<GlobalExpr, Vec<GlobalExpr>>,
     pub(crate) lambdas: FxHashMap<GlobalExpr, LambdaInfo>,
     pub(crate) loops: Vec<Loop>,
     pub(crate) loop_of: FxHashMap<GlobalExpr, LoopId>,
@@ -294,6 +397,8 @@ pub struct Program<'a> {
     pub(crate) structs: Vec<StructInfo<'a>>,
     pub(crate) enums: Vec<EnumInfo<'a>>,
     pub(crate) traits: Vec<TraitInfo<'a>>,
+    /// The prelude's traits of operators. Expressions that use one are [`resolved`](Self::resolved) to its method.
+    pub(crate) operators: FxHashMap<Operator, TraitId>,
     pub(crate) impls: Vec<ImplInfo<'a>>,
     /// The impls of each trait, by the head of the type that they are for.
     pub(crate) impls_of: FxHashMap<TraitId, FxHashMap<Head, Vec<ImplId>>>,
@@ -353,7 +458,7 @@ impl<'a> Program<'a> {
             cast_to: FxHashMap::default(),
             call_kind: FxHashMap::default(),
             field_idx: FxHashMap::default(),
-            array_len: FxHashMap::default(),
+            leaves: FxHashMap::default(),
             lambdas: FxHashMap::default(),
             loops: Vec::new(),
             loop_of: FxHashMap::default(),
@@ -363,6 +468,7 @@ impl<'a> Program<'a> {
             structs: Vec::new(),
             enums: Vec::new(),
             traits: Vec::new(),
+            operators: FxHashMap::default(),
             impls: Vec::new(),
             impls_of: FxHashMap::default(),
             type_params: Vec::new(),

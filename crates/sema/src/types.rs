@@ -3,7 +3,11 @@
 //! Function types have one canonical form: `fn(A, fn(B) -> !) -> !` becomes `fn(A) -> B`, and a continuation that takes
 //! one tuple takes its components instead.
 
+mod consts;
 mod substitute;
+
+pub use consts::{Const, Fault, MAX_LANES};
+use nyala_syntax::ast::BinaryOp;
 
 use nyala_ir::Prim;
 use rustc_hash::FxHashMap;
@@ -71,10 +75,15 @@ pub enum Kind {
     Tuple(Arc<[Ty]>),
     Struct(StructId, Arc<[Ty]>),
     Enum(EnumId, Arc<[Ty]>),
-    Array(Ty, u64),
+    /// An array, with its length, which is a constant.
+    Array(Ty, Ty),
     Indef(Ty),
     /// A vector of numbers or `bool`s, with the number of lanes.
-    Simd(Ty, u64),
+    Simd(Ty, Ty),
+    /// A constant, as an argument or length.
+    Const(Const),
+    /// A constant that depends on parameters.
+    Operation(BinaryOp, Ty, Ty),
     Ptr {
         access: Access,
         space: u8,
@@ -90,6 +99,9 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
     Any,
+    /// A primitive type or a type parameter: the argument of a parameter with the bound `Int`, which is checked by
+    /// itself. `i32` by default.
+    Integral,
     /// A number; `i32` by default.
     Num,
     /// The type of an integer literal.
@@ -127,6 +139,12 @@ pub struct TypeTable {
     pub ready: Vec<u32>,
     /// Whether a type was nested too deeply and became an error type.
     pub too_deep: bool,
+    /// Why a type became an error type, if a constant in it is at fault.
+    pub fault: Option<Fault>,
+    /// Whether it gets another constant instead.
+    replaces_faults: bool,
+    /// Pairs of constants that must be equal once their parts are known.
+    pub equations: Vec<(Ty, Ty)>,
     steps: u32,
 }
 
@@ -154,6 +172,9 @@ impl TypeTable {
             waiting: FxHashMap::default(),
             ready: Vec::new(),
             too_deep: false,
+            fault: None,
+            replaces_faults: false,
+            equations: Vec::new(),
             steps: 0,
         };
         table.mk(Kind::Error);
@@ -172,8 +193,13 @@ impl TypeTable {
     pub fn children(kind: &Kind, f: &mut dyn FnMut(Ty)) {
         match kind {
             Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) | Kind::Prim(_) => {}
+            Kind::Const(_) => {}
             Kind::Tuple(parts) | Kind::Struct(_, parts) | Kind::Enum(_, parts) => parts.iter().for_each(|p| f(*p)),
-            Kind::Array(t, _) | Kind::Indef(t) | Kind::Simd(t, _) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Indef(t) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Array(a, b) | Kind::Simd(a, b) | Kind::Operation(_, a, b) => {
+                f(*a);
+                f(*b);
+            }
             Kind::Generic(bounds, t) => {
                 bounds.iter().flat_map(|b| b.iter()).flat_map(|b| b.args.iter()).for_each(|t| f(*t));
                 f(*t);
@@ -186,6 +212,19 @@ impl TypeTable {
     }
 
     pub fn mk(&mut self, kind: Kind) -> Ty {
+        if let Some(&ty) = self.index.get(&kind) {
+            return ty;
+        }
+        let kind = match self.check_consts(&kind) {
+            Ok(new) => new.unwrap_or(kind),
+            Err(fault) => {
+                self.fault = self.fault.or(Some(fault));
+                match self.possible(kind) {
+                    Some(kind) => kind,
+                    None => return TypeTable::ERROR,
+                }
+            }
+        };
         if let Some(&ty) = self.index.get(&kind) {
             return ty;
         }
@@ -289,6 +328,8 @@ impl TypeTable {
     pub fn head(&self, ty: Ty) -> Head {
         match &self.kinds[self.shallow(ty).0 as usize] {
             Kind::Error | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => Head::Any,
+            // No impl is for a constant.
+            Kind::Const(_) | Kind::Operation(..) => Head::Any,
             Kind::Never => Head::Never,
             Kind::Prim(p) => Head::Prim(*p),
             Kind::Tuple(parts) => Head::Tuple(parts.len()),
@@ -404,6 +445,7 @@ impl TypeTable {
         }
         let fits = match (class, self.as_prim(ty)) {
             (Class::Any, _) => true,
+            (Class::Integral, p) => p.is_some() || self.is_param(ty) || self.is_error(ty),
             (Class::Num, p) => p.is_some_and(|p| p != Prim::Bool) || self.is_error(ty),
             (Class::Int, p) => p.is_some_and(Prim::is_int) || self.is_error(ty),
             (Class::Float, p) => p.is_some_and(Prim::is_float) || self.is_error(ty),
@@ -416,6 +458,10 @@ impl TypeTable {
             self.ready.extend(woken);
         }
         true
+    }
+
+    fn is_param(&self, ty: Ty) -> bool {
+        matches!(self.kinds[self.shallow(ty).0 as usize], Kind::Param(_) | Kind::Bound(..))
     }
 
     /// Restricts an open `ty` to numbers, as an operator requires.
@@ -496,8 +542,9 @@ impl TypeTable {
             (Kind::Struct(i, x), Kind::Struct(j, y)) if i == j && x.len() == y.len() => self.unify_all(&x, &y),
             (Kind::Enum(i, x), Kind::Enum(j, y)) if i == j && x.len() == y.len() => self.unify_all(&x, &y),
             (Kind::Array(x, n), Kind::Array(y, m)) | (Kind::Simd(x, n), Kind::Simd(y, m)) => {
-                n == m && self.unify_step(x, y)
+                self.unify_step(n, m) && self.unify_step(x, y)
             }
+            (Kind::Operation(..), _) | (_, Kind::Operation(..)) => self.unify_operations(a, b),
             (Kind::Indef(x), Kind::Indef(y)) => self.unify_step(x, y),
             (Kind::Ptr { access: m, space: s, to: x }, Kind::Ptr { access: n, space: t, to: y }) => {
                 m == n && s == t && self.unify_step(x, y)
@@ -593,7 +640,7 @@ impl TypeTable {
             Kind::Var(v) => out.push_str(match self.class(*v) {
                 Class::Any => "_",
                 Class::Num => "number",
-                Class::Int => "integer",
+                Class::Int | Class::Integral => "integer",
                 Class::Float => "float",
             }),
             Kind::Param(id) => out.push_str(&names.param(*id)),
@@ -612,7 +659,17 @@ impl TypeTable {
                 }
                 out.push('[');
                 self.write(*t, names, out);
-                out.push_str(&format!(" * {n}]"));
+                out.push_str(" * ");
+                self.write(*n, names, out);
+                out.push(']');
+            }
+            Kind::Const(value) => out.push_str(&value.show()),
+            Kind::Operation(op, a, b) => {
+                out.push('{');
+                self.write(*a, names, out);
+                out.push_str(&format!(" {} ", op.text()));
+                self.write(*b, names, out);
+                out.push('}');
             }
             Kind::Indef(t) => {
                 out.push('[');

@@ -124,10 +124,13 @@ pub struct Fn {
     pub span: Span,
 }
 
+/// `T: Bound`, `const N: i32`.
 #[derive(Debug, Clone)]
 pub struct TypeParam {
     pub name: Name,
     pub bounds: Vec<TypeId>,
+    /// The type of the values that a `const` parameter stands for.
+    pub constant: Option<TypeId>,
 }
 
 #[derive(Debug, Clone)]
@@ -286,11 +289,21 @@ pub enum TypeKind {
     Tuple(Vec<TypeId>),
     Array(TypeId, ExprId),
     Indefinite(TypeId),
-    Pointer { mutable: bool, space: Option<Space>, to: TypeId },
+    Pointer {
+        mutable: bool,
+        space: Option<Space>,
+        to: TypeId,
+    },
     Owned(TypeId),
-    Fn { type_params: Vec<TypeParam>, params: Vec<TypeId>, result: Ret },
+    Fn {
+        type_params: Vec<TypeParam>,
+        params: Vec<TypeId>,
+        result: Ret,
+    },
     Typeof(ExprId),
     Simd(TypeId, ExprId),
+    /// A value among type arguments: `4`, `-1`, `true`, `{2 * n}`.
+    Const(ExprId),
 }
 
 /// An address space, as a number or a word.
@@ -424,9 +437,15 @@ pub struct Marks {
 
 #[derive(Debug, Clone)]
 pub enum Stmt {
-    Let { pattern: Pattern, init: Option<ExprId>, span: Span },
+    Let {
+        pattern: Pattern,
+        init: Option<ExprId>,
+        span: Span,
+    },
     Expr(ExprId),
     Item(Box<Item>),
+    /// `defer { … }`: a lambda without parameters, which is called where the block ends.
+    Defer(ExprId),
 }
 
 #[derive(Debug, Clone)]
@@ -602,7 +621,7 @@ impl ExprKind {
             ExprKind::Block(block) => {
                 for stmt in &block.stmts {
                     match stmt {
-                        Stmt::Let { init: Some(e), .. } | Stmt::Expr(e) => f(*e),
+                        Stmt::Let { init: Some(e), .. } | Stmt::Expr(e) | Stmt::Defer(e) => f(*e),
                         Stmt::Let { init: None, .. } | Stmt::Item(_) => {}
                     }
                 }

@@ -172,8 +172,9 @@ impl Printer<'_> {
         self.put("[");
         for (i, param) in params.iter().enumerate() {
             self.put(if i > 0 { " " } else { "" });
+            self.put(if param.constant.is_some() { "const " } else { "" });
             self.put(&param.name.text);
-            for bound in &param.bounds {
+            for bound in param.bounds.iter().chain(&param.constant) {
                 self.put(":");
                 self.ty(*bound);
             }
@@ -353,6 +354,7 @@ impl Printer<'_> {
                 self.expr(*e);
                 self.put(")");
             }
+            TypeKind::Const(e) => self.expr(*e),
             TypeKind::Simd(elem, n) => {
                 self.put("simd[");
                 self.ty(*elem);
@@ -576,6 +578,11 @@ impl Printer<'_> {
                     self.put(";");
                 }
                 Stmt::Item(item) => self.item(item),
+                Stmt::Defer(e) => {
+                    self.put("defer ");
+                    self.expr(*e);
+                    self.put(";");
+                }
             }
         }
         if let Some(e) = block.result {

@@ -611,7 +611,6 @@ fn j() { 2 }
             3:18 error[unexpected-token]: found `;`, expected an expression
             4:14 error[missing-semicolon]: found no `;` after `let`
             6:30 error[unexpected-token]: found `;`, expected an expression
-            7:7 error[unexpected-token]: found `0`, expected a type
             8:6 error[unexpected-token]: found `.0`, expected a field name
             11:7 error[unexpected-token]: found `{`, expected a type
             13:1 error[unexpected-token]: found `}`, expected an item
@@ -624,7 +623,7 @@ fn j() { 2 }
                 (let d 3)
                 (g 1 (lambda (x) {error;
                   y}));
-                error;
+                a[0];
                 error;
                 c})
             (fn h ()
@@ -811,4 +810,42 @@ fn survives_bad_input() {
             quick(&text);
         }
     }
+}
+
+#[test]
+fn reads_constants_among_types() {
+    check(
+        "struct M[T: Num, const N: i32] { a: [T * {N + 1}] }
+fn f[const](const: M[i32, 4], b: M[const, {2 * n}], c: M[i32, -1]) -> [i32 * N] { g[true](a.m[3]()) }",
+        expect![[r#"
+            (struct M[T:Num const N:i32] (a [T * {(+ N 1)}]))
+            (fn f[const] ((const M[i32 4]) (b M[const {(* 2 n)}]) (c M[i32 (- 1)])) [i32 * N]
+              {(g[true] ((. a m[3])))})
+        "#]],
+    );
+    check_errors(
+        "fn f[const N](x: N) -> () { }",
+        expect![[r#"
+        1:13 error[unexpected-token]: found `]`, expected `:` and the constant's type
+    "#]],
+    );
+    check_errors(
+        "fn f() -> () { g[N + 1]() }",
+        expect![[r#"
+        1:20 error[unexpected-token]: found `+`, expected `,` or `]`
+    "#]],
+    );
+    check_errors(
+        "fn f() -> () { g[{N + 1](); }",
+        expect![[r#"
+        1:17 error[unclosed-delimiter]: `[` is not closed, expected `,` or `]`
+        1:24 error[unexpected-token]: found `]`, expected `;` after the expression
+    "#]],
+    );
+    check_errors(
+        "fn f() -> () { g()[1] }",
+        expect![[r#"
+        1:20 error[unexpected-token]: found `1`, expected a type
+    "#]],
+    );
 }

@@ -10,6 +10,7 @@ mod front;
 mod game;
 mod interpreters;
 mod parallel;
+mod patterns;
 mod pictures;
 mod slopes;
 mod sort;
@@ -112,6 +113,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("interpreters") {
         let block = interpreters::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("patterns") {
+        let block = patterns::run()?;
         print!("{block}");
         out.push_str(&block);
     }

@@ -9,6 +9,7 @@ mod devices;
 mod evaluate;
 mod foreign;
 mod pages;
+mod patterns;
 mod plots;
 mod random;
 mod registers;
@@ -65,6 +66,9 @@ enum Task {
         /// Test the lexer, the parser and the checker with random bytes and mutated programs
         #[arg(long)]
         front: bool,
+        /// Test `std::pattern` with random patterns and texts beside the `regex` crate
+        #[arg(long, conflicts_with_all = ["lanes", "interpreted", "front"])]
+        patterns: bool,
         /// Read the inputs in this process
         #[arg(long, hide = true)]
         child: bool,
@@ -98,14 +102,15 @@ enum Task {
     Bench { filter: Option<String> },
 }
 
-/// The numbers of random programs, random bodies of `vectorize` and bad inputs in `./x test`. On two cores they take
-/// under a minute, two minutes and half a minute.
+/// The numbers of random programs, random bodies of `vectorize`, bad inputs and random patterns in `./x test`. On two
+/// cores they take under a minute, two minutes, half a minute and half a minute.
 const N_PROGRAMS: u64 = 3_000;
 const N_LANES: u64 = 500;
 const N_INPUTS: u64 = 8_000;
+const N_PATTERNS: u64 = 300;
 /// The parts that `./x test --quick` leaves out, beside engines.
 const LEFT_OUT: &str = "tests of the crates that are programs of their own (crates/*/tests), native code for older processors, \
-                        counts of function values, random bodies of `vectorize`, 15 of 16 random programs and bad inputs";
+                        counts of function values, random bodies of `vectorize`, 15 of 16 random programs, bad inputs and random patterns";
 
 /// The numbers of tests that passed, failed and were skipped.
 #[derive(Default)]
@@ -144,6 +149,11 @@ fn main() -> ExitCode {
                 (_, Some(file), _) => bad_input::run_file(&file),
                 _ => Ok(bad_input::run(seed, time, programs).failed == 0),
             }
+        }
+        Task::Fuzz { patterns: true, seed, seconds, programs, .. } => {
+            let limit =
+                if programs == u64::MAX { std::time::Duration::from_secs(seconds) } else { std::time::Duration::MAX };
+            Ok(patterns::run(seed, limit, programs).failed == 0)
         }
         Task::Fuzz { file: Some(file), child: true, .. } => random::check_file(&file),
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
@@ -248,6 +258,8 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         }
         eprintln!("bad input");
         tally.add(bad_input::run(seed, forever, of_quick(N_INPUTS)));
+        eprintln!("random patterns");
+        tally.add(patterns::run(seed, forever, of_quick(N_PATTERNS)));
     }
     if quick {
         let engines = nyala::testing::ENGINES.iter().map(|e| e.name);

@@ -18,6 +18,10 @@ pub(super) struct Context {
     pub method_floor: Option<u32>,
     /// In a filter, where most calls are not allowed.
     pub in_filter: bool,
+    /// The number of blocks around the code.
+    pub blocks: u32,
+    /// In `defer { … }`, the number of blocks around that: continuations declared there leave it.
+    pub deferred_in: Option<u32>,
 }
 
 /// All bodies so far.

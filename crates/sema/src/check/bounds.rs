@@ -19,7 +19,7 @@ pub(super) enum Meets {
     /// A bound of the type parameter.
     Given(TraitRef),
     By(ImplId),
-    /// A primitive type and a trait of the prelude.
+    /// A primitive type and a trait of the prelude. The arguments of a trait of an operator are that type.
     Builtin,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Checker<'a, '_> {
             info.generics.len() - info.n_outer - 1
         };
         let given = path.type_args.as_deref().unwrap_or(&[]);
-        let mut args: Vec<Ty> = given.iter().map(|arg| self.value_ty(*arg)).collect();
+        let mut args = self.trait_arguments(id, given, path.span);
         if args.len() != n {
             self.report(wrong_number_of_arguments::type_arguments(path.span, args.len(), n, true));
             args.resize(n, TypeTable::ERROR);
@@ -120,7 +120,13 @@ impl<'a> Checker<'a, '_> {
         let is_open = self.p.types.as_var(ty).is_some_and(|v| self.p.types.class(v) == Class::Any);
         let met = if is_open { Meets::Open } else { self.meets(ty, &of) };
         match met {
-            Meets::Builtin => {}
+            Meets::Builtin => {
+                if self.p.traits[of.id.0 as usize].operator.is_some() {
+                    of.args.iter().for_each(|arg| {
+                        self.p.types.unify(*arg, ty);
+                    });
+                }
+            }
             Meets::Given(given) => self.equal_args(&given, &of),
             Meets::By(_) if self.is_closed(ty, &of) && !self.bounds.required.insert((ty, of.clone())) => {}
             Meets::By(id) if self.p.types.as_var(ty).is_none() => self.take_impl(span, id, ty, &of),
@@ -145,14 +151,14 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn equal_args(&mut self, a: &TraitRef, b: &TraitRef) {
+    pub(super) fn equal_args(&mut self, a: &TraitRef, b: &TraitRef) {
         for (x, y) in a.args.iter().zip(b.args.iter()) {
             self.p.types.unify(*x, *y);
         }
     }
 
     /// Unifies the types of the impl that meets the bound.
-    fn take_impl(&mut self, span: Span, id: ImplId, ty: Ty, of: &TraitRef) {
+    pub(super) fn take_impl(&mut self, span: Span, id: ImplId, ty: Ty, of: &TraitRef) {
         let info = &self.p.impls[id.0 as usize];
         let (generics, own_ty, own_of) = (info.generics.clone(), info.ty, info.of.clone());
         let args = self.fresh_impl_args(id);
@@ -247,7 +253,7 @@ impl<'a> Checker<'a, '_> {
                 (Kind::Prim(p), Lang::Float) if p.is_float() => Meets::Builtin,
                 (Kind::Prim(Prim::Bool), Lang::Ord) => Meets::Builtin,
                 (Kind::Var(v), _) => match (self.p.types.class(v), lang) {
-                    (Class::Any, _) | (Class::Num, Lang::Int | Lang::Float) => Meets::Open,
+                    (Class::Any | Class::Integral, _) | (Class::Num, Lang::Int | Lang::Float) => Meets::Open,
                     (Class::Int, Lang::Float) | (Class::Float, Lang::Int) => Meets::No,
                     _ => Meets::Builtin,
                 },
@@ -255,6 +261,13 @@ impl<'a> Checker<'a, '_> {
             };
         }
         let closed = !self.bounds.collecting && self.is_closed(ty, of);
+        if let Some(operator) = self.p.traits[of.id.0 as usize].operator
+            && self.has_operator(ty, operator)
+            && of.args.iter().all(|arg| self.may_be(*arg, ty))
+        {
+            let is_only = closed || self.search(ty, of) == Meets::No;
+            return if is_only { Meets::Builtin } else { Meets::Open };
+        }
         if closed && let Some(met) = self.bounds.met.get(&(ty, of.clone())) {
             return met.clone();
         }

@@ -9,6 +9,7 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId], expected: Option<Ty>) -> Ty {
         let ast = self.ast();
         let callee_ty = self.callee(callee);
+        self.note_leaving(e, callee);
         if self.p.types.is_never(callee_ty) {
             self.never_value(callee);
         }
@@ -171,7 +172,19 @@ impl<'a> Checker<'a, '_> {
                 return self.apply(e, span, ty, args, result);
             }
             Kind::Never => TypeTable::ERROR,
-            Kind::Prim(_) | Kind::Struct(..) | Kind::Enum(..) | Kind::Ptr { .. } | Kind::Param(_) | Kind::Bound(..) => {
+            Kind::Struct(..) | Kind::Enum(..) | Kind::Param(_)
+                if let Some(ty) = self.index_by_trait(e, span, callee, target, &args) =>
+            {
+                ty
+            }
+            Kind::Const(_)
+            | Kind::Operation(..)
+            | Kind::Prim(_)
+            | Kind::Struct(..)
+            | Kind::Enum(..)
+            | Kind::Ptr { .. }
+            | Kind::Param(_)
+            | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);
                 self.report(not_a_function::error(span, &found, callee));
@@ -195,7 +208,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// The callee, or indexed array, of the application `e`.
-    fn callee_expr(&self, e: GlobalExpr) -> Option<GlobalExpr> {
+    pub(super) fn callee_expr(&self, e: GlobalExpr) -> Option<GlobalExpr> {
         let (module, local) = self.locate(e);
         match &self.p.modules[module][local].kind {
             ExprKind::Call { callee, .. } => Some(self.p.global(module, *callee)),

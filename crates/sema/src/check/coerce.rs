@@ -195,7 +195,10 @@ impl Checker<'_, '_> {
                 }
                 fit
             }
-            (Kind::Array(x, n), Kind::Array(y, m)) if n == m => self.subtype_inside(x, y),
+            (Kind::Array(x, n), Kind::Array(y, m)) => match self.p.types.unify(n, m) {
+                true => self.subtype_inside(x, y),
+                false => Fit::No,
+            },
             (Kind::Fn(p, r), Kind::Fn(q, s)) => {
                 if p.len() != q.len() {
                     return match self.p.types.match_arity(&p, r, &q, s) {
@@ -289,7 +292,8 @@ impl Checker<'_, '_> {
             Pending::Address { e, place, access, to, result } => self.address(e, place, access, to, result),
             Pending::Method { e, base, name, result, from } => self.method(e, base, name, result, from),
             Pending::Bound { span, ty, of } => self.require(span, ty, of),
-            Pending::Compare { span, op, ty, result } => self.compare(span, op, ty, result),
+            Pending::Compare { e, span, op, ty, result } => self.compare(e, span, op, ty, result),
+            Pending::Operator { e, left, right, result } => self.operate(e, left, right, result),
         }
     }
 }

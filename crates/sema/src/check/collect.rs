@@ -3,7 +3,7 @@
 use super::*;
 use crate::intrinsics;
 use nyala_ir::lanes::{DEVICE_FUNCTION, device_function};
-use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeParam};
+use nyala_syntax::ast::{ItemKind, Ret, TypeParam};
 
 impl<'a> Checker<'a, '_> {
     /// Declares the items of all files, then determines their types.
@@ -186,7 +186,13 @@ impl<'a> Checker<'a, '_> {
     // Type parameters.
 
     pub(super) fn new_type_param(&mut self, name: &str, span: Span) -> ParamId {
-        self.p.type_params.push(TypeParamInfo { name: name.into(), span, bounds: Vec::new(), broken: false });
+        self.p.type_params.push(TypeParamInfo {
+            name: name.into(),
+            span,
+            bounds: Vec::new(),
+            broken: false,
+            constant: None,
+        });
         ParamId(self.p.type_params.len() as u32 - 1)
     }
 
@@ -208,6 +214,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_name::parameter(span, &short(name), first));
             }
             let id = self.new_type_param(name, span);
+            self.p.type_params[id.0 as usize].constant = param.constant.map(|ty| self.const_ty(ty));
             self.signature.names.insert(id, name);
             all.push(id);
         }
@@ -542,14 +549,20 @@ impl<'a> Checker<'a, '_> {
             Kind::Fn(p, r) => *p == *own && r == TypeTable::UNIT,
             _ => false,
         };
+        let is_int = |c: &mut Self, ty: Ty| match c.p.types.kind(ty) {
+            Kind::Prim(prim) => prim.is_int(),
+            Kind::Param(param) => c.has_lang(param, &[Lang::Int]),
+            _ => false,
+        };
+        if let (Parallel, [n, lo, hi, body]) = (intrinsic, params) {
+            return takes(&mut self.p.types, *body, &[*lo])
+                && is_int(self, *n)
+                && is_int(self, *lo)
+                && lo == hi
+                && result == TypeTable::UNIT;
+        }
         let types = &mut self.p.types;
         match (intrinsic, params) {
-            (Parallel, [n, lo, hi, body]) => {
-                takes(types, *body, &[*lo])
-                    && [n, lo].into_iter().all(|&t| types.as_prim(t).is_some_and(Prim::is_int))
-                    && lo == hi
-                    && result == TypeTable::UNIT
-            }
             (Spawn, [body]) => takes(types, *body, &[]) && types.as_prim(result) == Some(Prim::I32),
             (Assert, [cond]) => types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT,
             (Panic, [text]) => is_text(types, *text) && result == TypeTable::NEVER,
@@ -589,70 +602,6 @@ impl<'a> Checker<'a, '_> {
         self.report(unknown_name::parameter(name.span, &short(&name.text)));
         self.unknown.reported.insert((Some(function), &name.text));
         true
-    }
-
-    // Lengths of arrays.
-
-    /// The value of a length, an integer literal or static.
-    pub(super) fn length(&mut self, e: ExprId) -> Option<u64> {
-        let span = self.ast()[e].span;
-        match self.const_int(e, 0) {
-            Some(n) if (0..1 << 40).contains(&n) => {
-                let g = self.g(e);
-                self.p.array_len.insert(g, n as u64);
-                Some(n as u64)
-            }
-            None if matches!(self.ast()[e].kind, ExprKind::Error) => None,
-            _ => {
-                self.report(bad_array_length::error(span));
-                None
-            }
-        }
-    }
-
-    fn const_int(&mut self, e: ExprId, depth: u32) -> Option<i128> {
-        if depth > 500 {
-            return None;
-        }
-        use ast::BinaryOp::*;
-        match &self.ast()[e].kind {
-            ExprKind::Int { value, .. } => i128::try_from(*value).ok(),
-            ExprKind::Unary(ast::UnaryOp::Neg, e) => self.const_int(*e, depth + 1).map(|n| -n),
-            ExprKind::Cast(e, _) => self.const_int(*e, depth + 1),
-            ExprKind::Binary { op, lhs, rhs, .. } => {
-                let (a, b) = (self.const_int(*lhs, depth + 1)?, self.const_int(*rhs, depth + 1)?);
-                match op {
-                    Add => a.checked_add(b),
-                    Sub => a.checked_sub(b),
-                    Mul => a.checked_mul(b),
-                    Div => a.checked_div(b),
-                    Rem => a.checked_rem(b),
-                    Shl => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
-                    Shr => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
-                    _ => None,
-                }
-            }
-            ExprKind::Path(path) => {
-                let entity = match &path.names[..] {
-                    [name] if !path.root => self.lookup(&name.text)?,
-                    _ => match self.find(path, false) {
-                        Found::Entity(entity) => entity,
-                        Found::Of(..) | Found::OfTrait(..) => return None,
-                    },
-                };
-                let Entity::Static(id) = entity else { return None };
-                let info = &self.p.statics[id.0 as usize];
-                let (ast, module, ns) = (info.ast, info.module, info.ns);
-                if ast.mutable {
-                    return None;
-                }
-                let old = std::mem::replace(&mut self.at, At { module, ns });
-                let value = ast.init.and_then(|init| self.const_int(init, depth + 1));
-                self.at = old;
-                value
-            }
-            _ => None,
-        }
     }
 }
 

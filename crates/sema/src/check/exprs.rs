@@ -1,7 +1,7 @@
 //! Types of expressions.
 
 use super::*;
-use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Suffix, UnaryOp};
+use nyala_syntax::ast::{Block, ExprKind, Suffix, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
     /// Determines and records the type of `e`. `expected` is only a hint; the caller checks the result against it.
@@ -56,7 +56,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Char(_) => self.prim(Prim::U8),
             ExprKind::Str(bytes) => {
                 let elem = self.prim(Prim::U8);
-                self.p.types.mk(Kind::Array(elem, bytes.len() as u64))
+                self.p.types.array(elem, bytes.len() as u64)
             }
             ExprKind::Path(path) => self.path_expr(e, path, false, expected),
             ExprKind::Struct { path, fields } => self.struct_expr(path, fields, expected),
@@ -105,7 +105,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Match { scrutinee, arms } => self.match_expr(e, *scrutinee, arms, expected),
             ExprKind::Asm(asm) => self.asm_expr(asm),
             ExprKind::Block(block) => self.block(block, expected),
-            ExprKind::Unary(op, inner) => self.unary(*op, *inner, expected, span),
+            ExprKind::Unary(op, inner) => self.unary(e, *op, *inner, expected),
             ExprKind::AddrOf { mutable, place } => {
                 let hint = match expected.map(|t| self.p.types.kind(t)) {
                     Some(Kind::Ptr { to, .. }) => match self.p.types.kind(to) {
@@ -131,7 +131,7 @@ impl<'a> Checker<'a, '_> {
                 // It has no value where none is expected: `if c { i++ }`.
                 if expected == Some(TypeTable::UNIT) { TypeTable::UNIT } else { ty }
             }
-            ExprKind::Binary { op, op_span, lhs, rhs } => self.binary(*op, *op_span, *lhs, *rhs, expected),
+            ExprKind::Binary { op, op_span, lhs, rhs } => self.binary(e, *op, *op_span, *lhs, *rhs, expected),
             ExprKind::Assign { op, op_span, place, value } => {
                 let ty = self.operand(*place, None);
                 match op {
@@ -139,9 +139,13 @@ impl<'a> Checker<'a, '_> {
                         self.operand_to(*value, ty, Why(Some((ast[*place].span, "the place that is assigned"))));
                     }
                     Some(op) => {
-                        let rhs = self.operand(*value, Some(ty));
+                        let hint = (!self.is_overloadable(ty, *op)).then_some(ty);
+                        let rhs = self.operand(*value, hint);
                         let why = Why(Some((ast[*place].span, "the place that is assigned")));
-                        if self.unify(ast[*value].span, rhs, ty, why) {
+                        if self.may_be_overloaded(*op, ty, rhs) {
+                            let g = self.g(e);
+                            self.operate(g, ty, Some(rhs), ty);
+                        } else if self.unify(ast[*value].span, rhs, ty, why) {
                             self.arithmetic(*op, ty, *op_span);
                         }
                     }
@@ -269,6 +273,14 @@ impl<'a> Checker<'a, '_> {
                 let args = self.type_args(&generics, n_outer, given, path.span, Arity::Open, &name.text);
                 self.option_value(g, id, i, args)
             }
+            Entity::Type(param) if let Some(prim) = self.const_param(param) => {
+                if path.type_args.is_some() {
+                    self.report(not_generic::error(path.span, &short(&name.text), "a constant"));
+                } else if self.ctx.static_floor.is_some() {
+                    self.not_constant(name.span);
+                }
+                self.prim(prim)
+            }
             _ => {
                 let fields: Option<Vec<&str>> = match entity {
                     Entity::Struct(id) => Some(self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect()),
@@ -366,7 +378,16 @@ impl<'a> Checker<'a, '_> {
         {
             self.p.loops[looped.0 as usize].first_class = true;
         }
-        let ty = local.ty;
+        let (ty, declared_in) = (local.ty, local.blocks);
+        if self.ctx.deferred_in.is_some_and(|blocks| declared_in <= blocks)
+            && let Kind::Fn(_, result) = self.p.types.kind(ty)
+            && self.p.types.is_never(result)
+        {
+            let name = short(&self.p.local(id).name);
+            self.report(leaves_defer::error(span, &name));
+            return TypeTable::ERROR;
+        }
+        let local = self.p.local(id);
         if outside && local.declared != Declared::Implicit {
             self.bodies.note_shared(owner, id);
         }
@@ -541,11 +562,12 @@ impl<'a> Checker<'a, '_> {
     fn array_expr(&mut self, parts: &'a [ExprId], expected: Option<Ty>, span: Span) -> Ty {
         let elem = self.elem_hint(expected);
         let elem = self.elements(parts, elem, "the elements of this array", span);
-        self.p.types.mk(Kind::Array(elem, parts.len() as u64))
+        self.p.types.array(elem, parts.len() as u64)
     }
 
-    fn unary(&mut self, op: UnaryOp, inner: ExprId, expected: Option<Ty>, span: Span) -> Ty {
+    fn unary(&mut self, e: ExprId, op: UnaryOp, inner: ExprId, expected: Option<Ty>) -> Ty {
         let ast = self.ast();
+        let span = ast[e].span;
         match op {
             UnaryOp::Neg | UnaryOp::Plus => {
                 let ty = match &ast[inner].kind {
@@ -558,12 +580,20 @@ impl<'a> Checker<'a, '_> {
                     }
                     _ => self.operand(inner, expected),
                 };
+                if op == UnaryOp::Neg
+                    && let Some(result) = self.unary_by_trait(e, ty)
+                {
+                    return result;
+                }
                 self.p.types.make_number(ty);
                 self.unit.check_later(Final::Operand { op: op.text(), want: Want::Number, ty, span });
                 ty
             }
             UnaryOp::Not => {
                 let ty = self.operand(inner, expected);
+                if let Some(result) = self.unary_by_trait(e, ty) {
+                    return result;
+                }
                 self.unit.check_later(Final::Operand { op: "!", want: Want::IntegerOrBool, ty, span });
                 ty
             }
@@ -601,60 +631,6 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, op_span: Span, lhs: ExprId, rhs: ExprId, expected: Option<Ty>) -> Ty {
-        let ast = self.ast();
-        let bool = self.prim(Prim::Bool);
-        if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            self.operand_to(lhs, bool, Why(Some((op_span, "operands of this are `bool`"))));
-            // The right operand may not return.
-            self.expr_to(rhs, bool, Why(Some((op_span, "operands of this are `bool`"))));
-            return bool;
-        }
-        let hint = if op.is_comparison() { None } else { expected };
-        let left = self.operand(lhs, hint);
-        let right = self.operand(rhs, Some(left));
-        let why = Why(Some((ast[lhs].span, "the other operand")));
-        if op.is_comparison() && matches!(self.p.types.kind(left), Kind::Ptr { .. }) {
-            let fit = self.subtype(right, left);
-            let fit = if fit == Fit::No { self.subtype(left, right) } else { fit };
-            if fit == Fit::No || fit == Fit::Address {
-                self.mismatch(ast[rhs].span, right, left, why);
-            }
-            return bool;
-        }
-        if !self.unify(ast[rhs].span, right, left, why) {
-            let compares = |e: ExprId| matches!(&ast[e].kind, ExprKind::Binary { op, .. } if op.is_comparison());
-            if op.is_comparison()
-                && (compares(lhs) || compares(rhs))
-                && let Some(diagnostic) = self.sink.diagnostics.last_mut()
-            {
-                diagnostic.hints = vec![type_mismatch::COMPARISONS.into()];
-            }
-            return if op.is_comparison() { bool } else { TypeTable::ERROR };
-        }
-        if op.is_comparison() {
-            let result = self.var();
-            self.compare(op_span, op.text(), left, result);
-            return self.p.types.shallow(result);
-        }
-        self.arithmetic(op, left, op_span);
-        left
-    }
-
-    /// Checks a comparison of two values of type `ty`. Its result is a `bool`, or one for each lane.
-    pub(super) fn compare(&mut self, span: Span, op: &'static str, ty: Ty, result: Ty) {
-        let bool = self.prim(Prim::Bool);
-        let compared = match self.p.types.kind(ty) {
-            Kind::Var(var) if self.p.types.class(var) == Class::Any => {
-                return self.wait(var, Pending::Compare { span, op, ty, result });
-            }
-            Kind::Simd(_, n) => self.p.types.mk(Kind::Simd(bool, n)),
-            _ => bool,
-        };
-        self.unit.check_later(Final::Operand { op, want: Want::Comparable, ty, span });
-        self.unify(span, compared, result, NO_WHY);
-    }
-
     pub(super) fn asker(&self) -> Asker {
         Asker { ns: self.at.ns, looped: self.ctx.current_loop }
     }
@@ -677,7 +653,8 @@ impl<'a> Checker<'a, '_> {
         if !parts.is_empty() {
             self.unit.check_later(Final::Operand { op: "`simd`", want: Want::Lane, ty: elem, span });
         }
-        self.p.types.mk(Kind::Simd(elem, parts.len() as u64))
+        let n = self.p.types.int(parts.len() as u64);
+        self.p.types.mk(Kind::Simd(elem, n))
     }
 
     fn asm_expr(&mut self, asm: &'a ast::Asm) -> Ty {
@@ -711,23 +688,6 @@ impl<'a> Checker<'a, '_> {
             }
         }
         TypeTable::UNIT
-    }
-
-    /// Checks that the operands of `op` may have type `ty`.
-    fn arithmetic(&mut self, op: BinaryOp, ty: Ty, span: Span) {
-        use BinaryOp::*;
-        let want = match op {
-            Add | Sub | Mul | Div | Rem => {
-                self.p.types.make_number(ty);
-                Want::Number
-            }
-            Shl | Shr => {
-                self.p.types.make_number(ty);
-                Want::Integer
-            }
-            _ => Want::IntegerOrBool,
-        };
-        self.unit.check_later(Final::Operand { op: op.text(), want, ty, span });
     }
 
     /// Whether `()` is not a value of this type.

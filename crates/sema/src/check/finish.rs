@@ -112,6 +112,7 @@ impl<'a> Checker<'a, '_> {
                     None
                 }
                 kind => {
+                    computed |= self.is_overloaded(e);
                     computed |= matches!(
                         kind,
                         ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, _)
@@ -173,6 +174,9 @@ impl<'a> Checker<'a, '_> {
                 match (round, pending) {
                     (0, Pending::Deref { base, result, .. }) => {
                         let (base, result) = (*base, *result);
+                        if self.open_result(base).is_some() {
+                            continue;
+                        }
                         let ptr = self.p.types.ptr(Access::Shared, result);
                         self.p.types.unify(base, ptr);
                     }
@@ -226,6 +230,13 @@ impl<'a> Checker<'a, '_> {
                     self.ambiguous(span, ty, "this operand");
                     self.p.types.unify(result, TypeTable::ERROR);
                 }
+                Some(Pending::Operator { e, left, right, result }) => {
+                    let (module, local) = self.locate(e);
+                    let span = self.p.modules[module][local].span;
+                    let open = right.filter(|_| !self.p.types.has_open_var(left)).unwrap_or(left);
+                    self.ambiguous(span, open, "this operand");
+                    self.p.types.unify(result, TypeTable::ERROR);
+                }
                 Some(Pending::Call { span, callee, result, .. }) => {
                     self.ambiguous(span, callee, "what is called");
                     self.p.types.unify(result, TypeTable::ERROR);
@@ -262,7 +273,7 @@ impl<'a> Checker<'a, '_> {
         let Some(var) = self.p.types.as_var(ty) else { return };
         let prim = match self.p.types.class(var) {
             Class::Any => return,
-            Class::Num | Class::Int => Prim::I32,
+            Class::Num | Class::Int | Class::Integral => Prim::I32,
             Class::Float => Prim::F64,
         };
         let prim = self.prim(prim);
@@ -328,6 +339,8 @@ impl<'a> Checker<'a, '_> {
                 self.ambiguous(span, ty, what);
                 self.final_sized(ty, span);
             }
+            Final::Equal { a, b, span } => self.final_equal(a, b, span),
+            Final::ConstArg { value, param, span } => self.final_const_arg(value, param, span),
             Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
             Final::AutoAddress { module, e } => self.final_address(module, e),
             Final::Match { module, e, ty } => self.final_match(module, e, ty),
@@ -383,7 +396,7 @@ impl<'a> Checker<'a, '_> {
         let int = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(Prim::is_int);
         let (a, b) = (self.p.types.kind(from), self.p.types.kind(to));
         let ok = match (&a, &b) {
-            (Kind::Simd(x, n), Kind::Simd(y, m)) if n == m => number(self, *x) && number(self, *y),
+            (Kind::Simd(x, n), Kind::Simd(y, m)) if self.p.types.unify(*n, *m) => number(self, *x) && number(self, *y),
             (Kind::Error, _) | (_, Kind::Error) => true,
             _ if number(self, from) && number(self, to) => true,
             (Kind::Ptr { .. }, Kind::Ptr { .. }) => true,
@@ -450,9 +463,9 @@ impl<'a> Checker<'a, '_> {
                 bound = format!("operators on a type parameter need a bound: `{}: {name}`", self.show(ty));
                 &bound
             }
-            Kind::Enum(..) => "look at it with `match`",
             _ if prim == Some(Prim::Bool) => "convert it with `as i32`; `&&`, `||` and `!` are for `bool`",
             _ if prim.is_some() => "convert it with `as i32`",
+            Kind::Enum(..) => "look at it with `match`",
             Kind::Ptr { .. } => "`*p` is what the pointer points to",
             Kind::Fn(..) => "call it: `f(…)`",
             Kind::Array(..) => "arrays have no operators: compute with their elements",

@@ -54,6 +54,11 @@ impl<'a> Checker<'a, '_> {
         }
         let mut of_traits = self.impls.of_traits.get(name).cloned().unwrap_or_default();
         of_traits.retain(|(id, _)| self.implements(ty, *id));
+        // A trait of the program may name a method like the prelude's of an operator.
+        let is_operator = |c: &Self, id: TraitId| c.p.traits[id.0 as usize].operator.is_some();
+        if of_traits.iter().any(|(id, _)| !is_operator(self, *id)) {
+            of_traits.retain(|(id, _)| !is_operator(self, *id));
+        }
         of_traits.into_iter().map(|(id, f)| Method::Trait(id, f)).collect()
     }
 
@@ -77,6 +82,11 @@ impl<'a> Checker<'a, '_> {
     fn implements(&mut self, ty: Ty, id: TraitId) -> bool {
         if let Kind::Param(param) = self.p.types.kind(ty)
             && self.bounds_of(param).iter().any(|b| b.id == id)
+        {
+            return true;
+        }
+        if let Some(operator) = self.p.traits[id.0 as usize].operator
+            && self.has_operator(ty, operator)
         {
             return true;
         }
@@ -177,7 +187,15 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Makes the receiver the first argument: pointers are followed and its address is taken as needed.
-    fn receive(&mut self, module: usize, receiver: ExprId, base: Ty, (ty, derefs): (Ty, u32), to: Ty, from: Asker) {
+    pub(super) fn receive(
+        &mut self,
+        module: usize,
+        receiver: ExprId,
+        base: Ty,
+        (ty, derefs): (Ty, u32),
+        to: Ty,
+        from: Asker,
+    ) {
         let g = self.p.global(module, receiver);
         let span = self.p.modules[module][receiver].span;
         if self.p.types.unify_if_equal(to, ty) {
@@ -293,22 +311,26 @@ impl<'a> Checker<'a, '_> {
                 self.report(wrong_number_of_arguments::type_arguments(span, given.len(), n, false));
             }
         }
-        for arg in given {
-            let ty = self.value_ty(*arg);
+        for (i, arg) in given.iter().enumerate() {
+            let ty = self.generic_arg(*arg, generics.get(n_outer + i).copied());
             if args.len() < generics.len() {
                 args.push(ty);
             }
         }
         while args.len() < generics.len() {
-            let ty = self.var();
+            let class = if self.has_lang(generics[args.len()], &[Lang::Int]) { Class::Integral } else { Class::Any };
+            let ty = self.p.types.var(class);
             args.push(ty);
         }
         if generics.is_empty() {
             return ty;
         }
-        for &ty in &args[n_outer..] {
-            self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+        for (&ty, &param) in args[n_outer..].iter().zip(&generics[n_outer..]) {
+            if self.p.type_params[param.0 as usize].constant.is_none() {
+                self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+            }
         }
+        self.check_const_args(&generics[n_outer..], &args[n_outer..], span);
         self.p.type_args.insert(g, args.clone());
         self.require_bounds(span, &generics[n_outer..], &args[n_outer..]);
         self.p.types.instantiate(ty, &generics, &args)
@@ -348,7 +370,8 @@ impl<'a> Checker<'a, '_> {
             let info = &self.p.traits[id.0 as usize];
             info.generics.len() - info.n_outer - 1
         };
-        let given: Vec<Ty> = inner.iter().flat_map(|(_, args)| args).map(|a| self.value_ty(*a)).collect();
+        let given: Vec<TypeId> = inner.iter().flat_map(|(_, args)| args).copied().collect();
+        let given = self.trait_arguments(id, &given, path.span);
         if given.len() > n {
             self.report(wrong_number_of_arguments::type_arguments(path.span, given.len(), n, false));
         }

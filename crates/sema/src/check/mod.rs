@@ -11,6 +11,7 @@ mod bounds;
 mod calls;
 mod coerce;
 mod collect;
+mod consts;
 mod exprs;
 mod finish;
 mod launches;
@@ -18,6 +19,7 @@ mod matches;
 mod methods;
 mod names;
 mod namespaces;
+mod operators;
 mod order;
 mod patterns;
 mod places;
@@ -120,6 +122,8 @@ struct Checker<'a, 's> {
     bodies: Bodies,
     /// The uses of functions and statics so far.
     uses: Uses,
+    /// The `defer { … }` of the blocks around the code so far, each with the number of blocks around it.
+    deferred: Vec<(u32, GlobalExpr)>,
     /// The constraints and checks of the function that is being checked.
     unit: Unit<'a>,
 }
@@ -140,6 +144,7 @@ impl<'a, 's> Checker<'a, 's> {
             bounds: Bounds::default(),
             bodies: Bodies::new(),
             uses: Uses::default(),
+            deferred: Vec::new(),
             unit: Unit::default(),
             p,
         }
@@ -195,6 +200,7 @@ impl<'a, 's> Checker<'a, 's> {
             ty,
             mutable,
             owner: self.ctx.owner,
+            blocks: self.ctx.blocks,
             in_loop: self.ctx.current_loop,
             captured: false,
             addressed: false,

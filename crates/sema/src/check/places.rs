@@ -35,6 +35,7 @@ impl<'a> Checker<'a, '_> {
                 // An element, if it is no call.
                 ExprKind::Call { callee, .. } => match self.p.call_kind.get(&self.g(e)) {
                     Some(CallKind::Call) => return false,
+                    Some(CallKind::Place) => return true,
                     Some(CallKind::Index) => e = *callee,
                     None => return true,
                 },
@@ -66,6 +67,13 @@ impl<'a> Checker<'a, '_> {
         loop {
             let kind = &self.p.modules[module][e].kind;
             let is_deref = matches!(kind, ExprKind::Unary(UnaryOp::Deref, _));
+            if let Some(pointer) = self.pointer_of_place(self.p.global(module, e)) {
+                return match self.p.types.kind(pointer) {
+                    Kind::Ptr { space, .. } => Ok(space),
+                    Kind::Var(var) => Err(var),
+                    _ => Ok(0),
+                };
+            }
             let base = match kind {
                 ExprKind::Unary(UnaryOp::Deref, base) | ExprKind::Field { base, .. } => *base,
                 ExprKind::Call { callee, .. } => *callee,
@@ -87,6 +95,12 @@ impl<'a> Checker<'a, '_> {
             }
             e = base;
         }
+    }
+
+    /// The type of the pointer that `Index` gives, if `e` is a place by that trait.
+    fn pointer_of_place(&self, e: GlobalExpr) -> Option<Ty> {
+        let is_place = self.p.call_kind.get(&e) == Some(&CallKind::Place);
+        self.p.type_args.get(&e).filter(|_| is_place)?.last().copied()
     }
 
     /// Checks that `place` may be assigned or changed by the code at `span`.
@@ -124,6 +138,14 @@ impl<'a> Checker<'a, '_> {
                     e = *base;
                 }
                 ExprKind::Call { callee, .. } => {
+                    if let Some(pointer) = self.pointer_of_place(self.g(e)) {
+                        return match self.p.types.kind(pointer) {
+                            Kind::Ptr { access, .. } => {
+                                Root::Pointer { mutable: access.is_mut(), span: self.ast()[*callee].span }
+                            }
+                            _ => Root::Error,
+                        };
+                    }
                     if self.p.call_kind.get(&self.g(e)) != Some(&CallKind::Index) {
                         return Root::Value;
                     }

@@ -6,6 +6,8 @@ use nyala_syntax::ast::{Block, ExprKind, Filter, Pattern, PatternKind, Stmt};
 impl<'a> Checker<'a, '_> {
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<Ty>) -> Ty {
         self.scopes.open();
+        self.ctx.blocks += 1;
+        let n_deferred = self.deferred.len();
         fn items(block: &Block) -> impl Iterator<Item = &ast::Item> {
             block.stmts.iter().filter_map(|s| if let Stmt::Item(item) = s { Some(&**item) } else { None })
         }
@@ -44,6 +46,7 @@ impl<'a> Checker<'a, '_> {
                     }
                 }
                 Stmt::Item(item) => self.local_item(item),
+                Stmt::Defer(e) => self.defer_stmt(*e),
             }
             self.solve();
         }
@@ -57,6 +60,8 @@ impl<'a> Checker<'a, '_> {
             None if ended.is_some() => TypeTable::NEVER,
             None => TypeTable::UNIT,
         };
+        self.deferred.truncate(n_deferred);
+        self.ctx.blocks -= 1;
         self.scopes.close();
         ty
     }
@@ -92,8 +97,34 @@ impl<'a> Checker<'a, '_> {
     fn stmt_span(&self, stmt: &Stmt) -> Span {
         match stmt {
             Stmt::Let { span, .. } => *span,
-            Stmt::Expr(e) => self.ast()[*e].span,
+            Stmt::Expr(e) | Stmt::Defer(e) => self.ast()[*e].span,
             Stmt::Item(item) => item.span,
+        }
+    }
+
+    /// `defer { … }`, which is the lambda `e`. From here on it runs where the block is left.
+    fn defer_stmt(&mut self, e: ExprId) {
+        let outer = self.ctx.deferred_in.replace(self.ctx.blocks);
+        self.expr(e, None);
+        self.ctx.deferred_in = outer;
+        self.deferred.push((self.ctx.blocks, self.g(e)));
+    }
+
+    /// Notes what runs before the call `e` if that is of a continuation: the `defer { … }` of the blocks around the call that
+    /// are in the scope of the continuation.
+    pub(super) fn note_leaving(&mut self, e: ExprId, mut callee: ExprId) {
+        if self.deferred.is_empty() {
+            return;
+        }
+        while let ExprKind::Field { base, .. } = &self.ast()[callee].kind {
+            callee = *base;
+        }
+        let Some(Entity::Local(id)) = self.p.resolved.get(&self.g(callee)) else { return };
+        let declared = self.p.local(*id).blocks;
+        let left = self.deferred.iter().rev().filter(|d| d.0 > declared);
+        let left: Vec<GlobalExpr> = left.map(|d| d.1).collect();
+        if !left.is_empty() {
+            self.p.leaves.insert(self.g(e), left);
         }
     }
 

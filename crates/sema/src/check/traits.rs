@@ -15,6 +15,11 @@ impl<'a> Checker<'a, '_> {
             (true, "Float") => Some(Lang::Float),
             _ => None,
         };
+        let in_prelude = self.at.module < self.p.n_prelude;
+        let operator = Operator::from_name(&t.name.text).filter(|_| in_prelude);
+        if let Some(operator) = operator {
+            self.p.operators.insert(operator, id);
+        }
         self.p.traits.push(TraitInfo {
             ast: t,
             generics: generics.clone(),
@@ -22,6 +27,7 @@ impl<'a> Checker<'a, '_> {
             supers: Vec::new(),
             methods: FxHashMap::default(),
             lang,
+            operator,
         });
         self.declare(&t.name, Entity::Trait(id), private, top_level);
         let old = std::mem::replace(&mut self.signature.generics, generics);
@@ -89,13 +95,22 @@ impl<'a> Checker<'a, '_> {
         let ty = self.ty(i.ty);
         self.scopes.insert("Self", Entity::Type(ty));
         let of = i.of.map(|of| self.trait_ref(of));
+        let mut head = vec![ty];
+        head.extend(of.iter().flatten().flat_map(|of| of.args.iter()));
+        let computed = head.iter().any(|ty| self.p.types.has_operation(*ty));
+        if computed {
+            let hint = "give the impl a `const` parameter of its own in place of the computed constant";
+            self.limitation(i.span, "computed constants in the head of an `impl`", hint);
+        }
         self.p.impls[id.0 as usize].ty = ty;
         if let Some(of) = &of {
             self.p.impls[id.0 as usize].of = of.clone();
         }
         i.fns.iter().for_each(|f| self.define_fn(f));
         self.leave_generics(old);
-        self.check_impl_params(id);
+        if !computed {
+            self.check_impl_params(id);
+        }
         match of {
             Some(Some(of)) => {
                 let info = &self.p.traits[of.id.0 as usize];
@@ -157,6 +172,8 @@ impl<'a> Checker<'a, '_> {
                 Kind::Param(id) => {
                     out.insert(id);
                 }
+                // An operation does not determine its operands.
+                Kind::Operation(..) => {}
                 kind if self.p.types.has_param(ty) => TypeTable::children(&kind, &mut |t| work.push(t)),
                 _ => {}
             }
@@ -318,6 +335,13 @@ impl<'a> Checker<'a, '_> {
                 self.report(method_type::parameters(span, &short(name), found, expected, asked_span));
                 continue;
             }
+            let constants = |c: &Self, params: &[ParamId]| -> Vec<Option<Prim>> {
+                params.iter().map(|p| c.p.type_params[p.0 as usize].constant).collect()
+            };
+            if constants(self, &own_generics[own_first..]) != constants(self, &asked_generics[asked_first..]) {
+                self.report(method_type::constants(span, &short(name), asked_span));
+                continue;
+            }
             args.extend(own_generics[own_first..].iter().map(|p| self.p.types.mk(Kind::Param(*p))));
             let expected = self.p.types.instantiate(asked_ty, &asked_generics, &args);
             if !self.p.types.unify(own_ty, expected) {
@@ -338,7 +362,9 @@ impl<'a> Checker<'a, '_> {
         }
         let mut missing: Vec<(u32, String)> = Vec::new();
         for (name, wanted) in &self.p.traits[of.id.0 as usize].methods {
-            let has_default = self.p.fns[wanted.0 as usize].ast.body.is_some();
+            // The bodies in the prelude's traits of operators are for primitive types only.
+            let is_operator = self.p.traits[of.id.0 as usize].operator.is_some();
+            let has_default = self.p.fns[wanted.0 as usize].ast.body.is_some() && !is_operator;
             if !has_default && !self.p.impls[id.0 as usize].methods.contains_key(name) {
                 missing.push((wanted.0, short(name)));
             }
@@ -379,6 +405,11 @@ impl<'a> Checker<'a, '_> {
             }
             return;
         };
+        if let Some(prim) = self.operates_on_primitive(id, &of) {
+            let (shown, bound) = (self.show(prim), short(&self.p.traits[of.id.0 as usize].ast.name.text));
+            self.report(duplicate_impl::of_primitive(span, &bound, &shown));
+            return;
+        }
         let others = self.p.impls_for(of.id, self.p.types.head(ty));
         for other in others.into_iter().filter(|o| *o < id) {
             if self.may_overlap(id, other) {

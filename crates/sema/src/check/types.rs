@@ -2,12 +2,11 @@
 
 use super::collect::primitive;
 use super::*;
+use crate::types::{Const, MAX_LANES};
 use nyala_syntax::ast::{Path, PatternKind, Ret, TypeId, TypeKind};
 
 /// Limit on the length of chains of aliases.
 const MAX_CHAIN: u32 = 10_000;
-/// Limit on the lanes of a `simd` type.
-const MAX_LANES: u64 = 64;
 
 /// Address spaces by their words (`docs/design/anydsl.md`, Address spaces).
 const SPACES: [(&str, u8); 5] = [("global", 1), ("texture", 2), ("shared", 3), ("constant", 4), ("private", 5)];
@@ -81,6 +80,11 @@ impl<'a> Checker<'a, '_> {
                     None => TypeTable::ERROR,
                 }
             }
+            TypeKind::Const(e) => {
+                let e = self.ast()[*e].span;
+                self.report(argument_kind::constant(e, "a constant"));
+                TypeTable::ERROR
+            }
             TypeKind::Indefinite(elem) => {
                 let elem = self.value_ty(*elem);
                 self.p.types.mk(Kind::Indef(elem))
@@ -128,6 +132,11 @@ impl<'a> Checker<'a, '_> {
                 if self.p.types.is_never(ty) { TypeTable::ERROR } else { self.p.types.shallow(ty) }
             }
             TypeKind::Fn { type_params, params, result } => {
+                if let Some(param) = type_params.iter().find(|p| p.constant.is_some()) {
+                    let hint = "declare the function with it, and pass a function for one value";
+                    self.limitation(param.name.span, "`const` parameters of function types", hint);
+                    return TypeTable::ERROR;
+                }
                 let old_generics = self.signature.generics.clone();
                 let n_outer = old_generics.len();
                 let generics = self.declare_generics(type_params, None);
@@ -154,16 +163,20 @@ impl<'a> Checker<'a, '_> {
         self.p.types.generic(params, &bounds, ty)
     }
 
-    pub(super) fn simd_ty(&mut self, elem: Ty, n: u64, span: Span) -> Ty {
+    pub(super) fn simd_ty(&mut self, elem: Ty, n: Ty, span: Span) -> Ty {
         if self.p.types.is_error(elem) {
             return TypeTable::ERROR;
         }
         let fits = self.p.types.as_prim(elem).is_some()
             || self.p.types.as_var(elem).is_some()
             || matches!(self.p.types.kind(elem), Kind::Param(_));
-        if !fits || n == 0 || n > MAX_LANES {
+        let lanes = match self.p.types.as_const(n) {
+            Some(Const::Int(n)) => u64::try_from(n).unwrap_or(0),
+            _ => 1,
+        };
+        if !fits || lanes == 0 || lanes > MAX_LANES {
             let shown = self.show(elem);
-            self.report(bad_simd_type::error(span, &shown, n, MAX_LANES, fits));
+            self.report(bad_simd_type::error(span, &shown, lanes, MAX_LANES, fits));
             return TypeTable::ERROR;
         }
         self.p.types.mk(Kind::Simd(elem, n))
@@ -172,6 +185,12 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn check_depth(&mut self, span: Span) {
         if std::mem::take(&mut self.p.types.too_deep) {
             self.report(type_too_deep::error(span));
+        }
+        if let Some(fault) = self.p.types.fault.take() {
+            self.report(bad_constant::fault(span, fault));
+        }
+        for (a, b) in std::mem::take(&mut self.p.types.equations) {
+            self.unit.check_later(Final::Equal { a, b, span });
         }
     }
 
@@ -241,6 +260,10 @@ impl<'a> Checker<'a, '_> {
                 if args.is_some() {
                     self.report(not_generic::error(name.span, &short(&name.text), "a type parameter"));
                 }
+                if self.const_param(ty).is_some() {
+                    self.report(argument_kind::constant(name.span, &format!("`{}`", short(&name.text))));
+                    return TypeTable::ERROR;
+                }
                 return ty;
             }
             Entity::Local(_) => "a variable",
@@ -269,7 +292,7 @@ impl<'a> Checker<'a, '_> {
         let given = given.unwrap_or(&[]);
         let mut args: Vec<Ty> = generics[..n_outer].iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
         for (i, arg) in given.iter().enumerate() {
-            let ty = self.value_ty(*arg);
+            let ty = self.generic_arg(*arg, generics.get(n_outer + i).copied());
             if i < n {
                 args.push(ty);
             }
@@ -285,9 +308,12 @@ impl<'a> Checker<'a, '_> {
         }
         while args.len() < generics.len() {
             let ty = self.var();
-            self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+            if self.p.type_params[generics[args.len()].0 as usize].constant.is_none() {
+                self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+            }
             args.push(ty);
         }
+        self.check_const_args(&generics[n_outer..], &args[n_outer..], span);
         for (i, &param) in generics.iter().enumerate().skip(n_outer) {
             for bound in self.p.type_params[param.0 as usize].bounds.clone() {
                 let bound = self.instantiate_bound(&bound, generics, &args);

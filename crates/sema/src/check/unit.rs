@@ -3,7 +3,7 @@
 //! functions with inferred types together. Separate from the code that makes and solves them, which needs the checker.
 
 use super::{Arg, Asker, GlobalExpr, LoopId, Why};
-use crate::types::{Access, TraitRef, Ty};
+use crate::types::{Access, ParamId, TraitRef, Ty};
 use nyala_base::Span;
 use nyala_syntax::ast::{self, ExprId, Name};
 use rustc_hash::FxHashSet;
@@ -41,9 +41,17 @@ pub(super) enum Pending {
     },
     /// The comparison of two values of type `ty`, which has a result.
     Compare {
+        e: GlobalExpr,
         span: Span,
         op: &'static str,
         ty: Ty,
+        result: Ty,
+    },
+    /// An operator with operands of these types, one of which is the result of another operator.
+    Operator {
+        e: GlobalExpr,
+        left: Ty,
+        right: Option<Ty>,
         result: Ty,
     },
     Call {
@@ -95,6 +103,18 @@ pub(super) enum Final<'a> {
         ty: Ty,
         span: Span,
         what: &'static str,
+    },
+    /// Two constants must be equal, of which one is an operation.
+    Equal {
+        a: Ty,
+        b: Ty,
+        span: Span,
+    },
+    /// The argument of a `const` parameter must be one of its values.
+    ConstArg {
+        value: Ty,
+        param: ParamId,
+        span: Span,
     },
     Place {
         module: usize,
@@ -157,6 +177,8 @@ pub(super) struct Unit<'a> {
     pub first_var: u32,
     /// Calls at the end of bodies whose types were still open.
     pub ends: FxHashSet<GlobalExpr>,
+    /// Results of operators whose impl was still open.
+    pub operated: Vec<Ty>,
 }
 
 impl<'a> Unit<'a> {
@@ -209,6 +231,7 @@ impl<'a> Unit<'a> {
             Final::Known { ty, .. } | Final::Value { ty, .. } => Some(*ty),
             Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => None,
             Final::Match { .. } | Final::Irrefutable { .. } => None,
+            Final::Equal { .. } | Final::ConstArg { .. } => None,
         }
     }
 
@@ -220,6 +243,7 @@ impl<'a> Unit<'a> {
     pub fn end_constraints(&mut self) {
         self.first_constraint += self.constraints.len() as u32;
         self.constraints.clear();
+        self.operated.clear();
     }
 
     /// Begins the next unit. `checks` is the list that [`take_checks`](Self::take_checks) returned, emptied, whose

@@ -23,6 +23,12 @@ pub fn error(span: Span, what: &str, found: &str) -> Diagnostic {
         .hint("state the type: `x: T`")
 }
 
+/// The argument of the parameter `const name`.
+pub fn constant(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("ambiguous-type", span, format!("nothing says which value the constant `{name}` has"))
+        .hint("state it in brackets: `f[4](…)`; it is inferred from lengths and constants, but not from expressions")
+}
+
 pub fn static_item(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("ambiguous-type", span, "nothing says which type this static has")
         .hint(format!("state the type, `static {name}: i32;`, or give it a value"))

@@ -1,7 +1,7 @@
 //! The length of an array is not a constant.
 //!
 //! The length is a part of an array's type, so it must be known when the program is compiled: an integer literal, a
-//! `static` with such a value, or sums and products of these. An array whose length is only known at run time lies on
+//! `static` with such a value, a `const` parameter, or sums and products of these. An array whose length is only known at run time lies on
 //! the heap, behind a pointer `&mut [T]`.
 //!
 //! ```impala
@@ -20,6 +20,6 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span) -> Diagnostic {
     Diagnostic::error("bad-array-length", span, "length of the array is not a constant").hint(
-        "lengths are integer literals or statics; `alloc[T](n)` makes an array whose length is only known at run time",
+        "lengths are integer literals, statics or `const` parameters; `alloc[T](n)` makes an array whose length is only known at run time",
     )
 }

@@ -1,7 +1,9 @@
 //! An operator does not take operands of this type.
 //!
 //! Arithmetic takes numbers. `&`, `|` and `^` take integers and `bool`, shifts take integers, and comparisons take
-//! numbers, `bool` and pointers. Structs, tuples, arrays and functions have no operators: compare or add their parts.
+//! numbers, `bool` and pointers. Structs, enums, tuples and arrays have those operators that an impl of the prelude's trait
+//! gives them: `Add`, `Sub`, `Mul`, `Div`, `Rem`, `Neg`, `Not`, `BitAnd`, `BitOr`, `BitXor`, `Shl`, `Shr`, `Eq` for `==` and
+//! `!=`, `Less` for the other comparisons. Functions have none.
 //!
 //! ```impala
 //! fn f(a: bool, b: bool) -> bool { a + b }
@@ -20,4 +22,22 @@ use nyala_base::{Diagnostic, Span};
 pub fn error(span: Span, op: &str, found: &str, expected: &str, hint: &str) -> Diagnostic {
     let message = format!("found operand of type `{found}` for `{op}`, expected {expected}");
     Diagnostic::error("bad-operand", span, message).hint(hint)
+}
+
+/// No impl of `name`, the trait of `op`, is for operands of type `ty` and `other`.
+pub fn no_impl(span: Span, op: &str, name: &str, ty: &str, other: Option<&str>) -> Diagnostic {
+    let message = match other {
+        Some(other) if other != ty => {
+            format!("found operands of types `{ty}` and `{other}` for `{op}`, which no impl takes")
+        }
+        _ => format!("found operand of type `{ty}` for `{op}`, which no impl takes"),
+    };
+    let args = match (name, other) {
+        ("Eq" | "Less", _) => String::new(),
+        (_, Some(other)) => format!("[{other}, R]"),
+        (_, None) => "[R]".into(),
+    };
+    let result = if args.is_empty() { "" } else { ", where `R` is the type of the result" };
+    Diagnostic::error("bad-operand", span, message)
+        .hint(format!("write `impl {name}{args} for {ty} {{ … }}`{result}; or compute with its parts"))
 }

@@ -1,7 +1,7 @@
 //! There are two impls of one trait for the same type and arguments, so that a call could mean either.
 //!
 //! The prelude's traits `Ord`, `Num`, `Int` and `Float` are for primitive types. Programs cannot implement them for
-//! other types.
+//! other types. Primitive types have the prelude's traits of operators (`Add`, `Eq`, …) for operands of their own type.
 //!
 //! ```impala
 //! trait Show { fn show(self: &Self) -> i32; }
@@ -28,5 +28,11 @@ pub fn error(span: Span, bound: &str, ty: &str, first: Span) -> Diagnostic {
 /// An impl of the prelude's trait `name`.
 pub fn of_prelude(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("duplicate-impl", span, format!("only primitive types implement `{name}`"))
-        .hint("operators work on numbers only; declare a trait of your own, with methods")
+        .hint("traits that a program may implement for other types give these operators: `Add`, `Mul`, `Less`, …")
+}
+
+/// An impl of the trait of an operator that the type has anyway.
+pub fn of_primitive(span: Span, name: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error("duplicate-impl", span, format!("`{ty}` has the operator of `{name}` already"))
+        .hint("an impl may give a primitive type operators with other types on the right")
 }

@@ -29,6 +29,13 @@ pub fn parameters(span: Span, name: &str, found: usize, expected: usize, asked: 
         .hint("type parameters of the trait do not count as those of its methods")
 }
 
+pub fn constants(span: Span, name: &str, asked: Span) -> Diagnostic {
+    let message = format!("`{name}` has other `const` parameters than the trait's method");
+    Diagnostic::error("method-type", span, message)
+        .other(asked, "the trait's method")
+        .hint("give both the same parameters, with the same types of constants")
+}
+
 pub fn bound(span: Span, name: &str, bound: &str, asked: Span) -> Diagnostic {
     let message = format!("`{name}` asks for the bound `{bound}`, which the trait does not");
     Diagnostic::error("method-type", span, message)

@@ -2,11 +2,13 @@
 
 pub(crate) mod ambiguous_method;
 pub(crate) mod ambiguous_type;
+pub(crate) mod argument_kind;
 pub(crate) mod bad_address_space;
 pub(crate) mod bad_array_length;
 pub(crate) mod bad_asm;
 pub(crate) mod bad_bitcast;
 pub(crate) mod bad_cast;
+pub(crate) mod bad_constant;
 pub(crate) mod bad_index;
 pub(crate) mod bad_operand;
 pub(crate) mod bad_pattern;
@@ -21,6 +23,7 @@ pub(crate) mod filter_not_bool;
 pub(crate) mod immutable;
 pub(crate) mod indefinite_array;
 pub(crate) mod intrinsic_type;
+pub(crate) mod leaves_defer;
 pub(crate) mod literal_out_of_range;
 pub(crate) mod method_type;
 pub(crate) mod missing_else;
@@ -68,11 +71,13 @@ pub(crate) use nyala_base::diagnostics::{duplicate_symbol, jump_out_of_parallel,
 nyala_base::codes![
     ambiguous_method,
     ambiguous_type,
+    argument_kind,
     bad_address_space,
     bad_array_length,
     bad_asm,
     bad_bitcast,
     bad_cast,
+    bad_constant,
     bad_index,
     bad_operand,
     bad_pattern,
@@ -87,6 +92,7 @@ nyala_base::codes![
     immutable,
     indefinite_array,
     intrinsic_type,
+    leaves_defer,
     literal_out_of_range,
     method_type,
     missing_else,

@@ -1,4 +1,4 @@
-//! The initializer of a static is not constant.
+//! The initializer of a static, or the argument of a `const` parameter, is not constant.
 //!
 //! Statics have their values before the program runs. Initializers may use literals, operators, struct, tuple and array
 //! values, casts, functions, addresses of statics, and immutable statics. An initializer that calls functions or has
@@ -27,4 +27,11 @@ pub fn error(span: Span, why: &str) -> Diagnostic {
     Diagnostic::error("not-constant", span, "initializer of a static is not constant")
         .label(why)
         .hint("declare a `static mut` without a value, and assign it when the program runs")
+}
+
+/// An argument for a `const` parameter.
+pub fn argument(span: Span) -> Diagnostic {
+    Diagnostic::error("not-constant", span, "argument of a `const` parameter is not constant")
+        .label("not known when the program is compiled")
+        .hint("constants are literals, statics, `const` parameters, and sums and products of these in braces")
 }

@@ -24,6 +24,13 @@ pub fn of_function(span: Span, name: &str, ty: &str) -> Diagnostic {
         .hint("pass what grows as a value: in a list of known type, or behind a pointer")
 }
 
+/// `instance` is the one that is needed.
+pub fn of_constants(span: Span, name: &str, instance: &str) -> Diagnostic {
+    Diagnostic::error("polymorphic-recursion", span, format!("`{name}` needs itself for ever more constants"))
+        .label(format!("one of them is `{}`", cut(instance)))
+        .hint("end it by an `if` whose condition compares constants only, `if N == 0 { … } else { … }`")
+}
+
 pub fn of_type(span: Span, ty: &str) -> Diagnostic {
     Diagnostic::error("polymorphic-recursion", span, format!("`{ty}` contains itself with ever larger types"))
         .hint("let it contain itself with the same type arguments")

@@ -39,6 +39,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
         if let Some(receiver) = receiver {
             vals.insert(0, receiver);
         }
+        if result == TypeTable::NEVER {
+            self.leave(e, span);
+        }
         let f = mark.map_or(f, |mark| self.w.op(mark, &[f]));
         if vals.len() == params.len() && result != TypeTable::NEVER {
             return self.call_with(f, vals, result, ret);
@@ -57,7 +60,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     /// Lowers a call in a filter: the body, which must be an expression there, with the parameters replaced by the
     /// arguments.
-    fn call_in_filter(&mut self, id: FnId, type_args: Arc<[Ty]>, args: &[ExprId], span: Span) -> Val {
+    pub(super) fn call_in_filter(&mut self, id: FnId, type_args: Arc<[Ty]>, args: &[ExprId], span: Span) -> Val {
         const MAX_CALLS: u32 = 1000;
         let p = self.p;
         let (id, type_args) = self.implementation(id, type_args);
@@ -155,6 +158,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 for arg in args {
                     self.value(*arg);
                 }
+                self.leave(e, span);
                 self.leave_loop(looped, is_break);
                 Some(self.w.unit())
             }

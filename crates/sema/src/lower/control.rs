@@ -25,18 +25,20 @@ impl<'a> Lowerer<'_, 'a, '_> {
             && !self.p.adjust.contains_key(&self.g(e))
         {
             match &ast[e].kind {
-                ExprKind::Block(block) => {
+                ExprKind::Block(block) if !defers(block) => {
                     let old = self.set_marks(block.marks);
                     self.tail_block(block, ret);
                     self.set_marks(old);
                     return;
                 }
                 ExprKind::If { arms, otherwise }
-                    if (otherwise.is_some() || takes_unit(&self.w, ret)) && self.arms_fit(arms, *otherwise, ret) =>
+                    if let (arms, otherwise) = self.live_arms(arms, *otherwise)
+                        && (otherwise.is_some() || takes_unit(&self.w, ret))
+                        && self.arms_fit(&arms, otherwise, ret) =>
                 {
                     let mark = self.log.len();
                     for (cond, then) in arms {
-                        let cond = self.value(*cond);
+                        let cond = self.value(cond);
                         if !self.alive() {
                             return;
                         }
@@ -44,12 +46,12 @@ impl<'a> Lowerer<'_, 'a, '_> {
                         self.branch(cond, k_then, k_else);
                         self.go_on_in(k_then);
                         let inner = self.log.len();
-                        self.tail(*then, Some(ret));
+                        self.tail(then, Some(ret));
                         self.rollback(inner);
                         self.go_on_in(k_else);
                     }
                     match otherwise {
-                        Some(e) => self.tail(*e, Some(ret)),
+                        Some(e) => self.tail(e, Some(ret)),
                         None => self.give_unit(ret),
                     }
                     self.rollback(mark);
@@ -144,8 +146,31 @@ impl<'a> Lowerer<'_, 'a, '_> {
             Some(e) => self.value(e),
             None => self.w.unit(),
         };
+        for stmt in block.stmts.iter().rev() {
+            if let Stmt::Defer(e) = stmt {
+                self.run_deferred(self.g(*e));
+            }
+        }
         self.set_marks(old);
         value
+    }
+
+    fn run_deferred(&mut self, e: GlobalExpr) {
+        if self.mode == Mode::Code
+            && self.alive()
+            && let Some(&f) = self.deferred.get(&e)
+        {
+            self.call_with(f, Vec::new(), TypeTable::UNIT, None);
+        }
+    }
+
+    /// Runs what is deferred in the blocks that the call `e` of a continuation leaves.
+    pub(super) fn leave(&mut self, e: ExprId, span: Span) {
+        let p = self.p;
+        for &deferred in p.leaves.get(&self.g(e)).into_iter().flatten() {
+            self.run_deferred(deferred);
+        }
+        self.w.set_origin(span);
     }
 
     fn stmts(&mut self, stmts: &'a [Stmt]) {
@@ -166,6 +191,12 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 Stmt::Expr(e) => {
                     if self.alive() {
                         self.value(*e);
+                    }
+                }
+                Stmt::Defer(e) => {
+                    if self.alive() {
+                        let f = self.value(*e);
+                        self.deferred.insert(self.g(*e), f);
                     }
                 }
                 Stmt::Item(item) => {
@@ -287,6 +318,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     pub(super) fn if_value(&mut self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, e: ExprId) -> Val {
         let ty = self.ty_of(e);
+        let (arms, otherwise) = self.live_arms(arms, otherwise);
+        if arms.is_empty() {
+            let val = match otherwise {
+                Some(e) => self.value(e),
+                None => self.w.unit(),
+            };
+            return if self.alive() { val } else { self.undef(ty) };
+        }
         if self.mode == Mode::Filter {
             let mut val = match otherwise {
                 Some(e) => self.value(e),
@@ -305,7 +344,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let mark = self.log.len();
         let mut ends = Vec::new();
         for (cond, then) in arms {
-            let cond = self.value(*cond);
+            let cond = self.value(cond);
             if !self.alive() {
                 break;
             }
@@ -313,7 +352,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.branch(cond, k_then, k_else);
             self.go_on_in(k_then);
             let inner = self.log.len();
-            let val = self.value(*then);
+            let val = self.value(then);
             self.close_end(mark, val, &mut ends);
             self.rollback(inner);
             self.go_on_in(k_else);
@@ -458,6 +497,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.jump_with(k, &state.vars);
         }
     }
+}
+
+/// Whether code runs at the end of the block, so that nothing in it is in tail position.
+fn defers(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| matches!(stmt, Stmt::Defer(_)))
 }
 
 /// Whether the continuation `ret` takes no value.

@@ -12,12 +12,16 @@ impl Lowerer<'_, '_, '_> {
     /// Declares the struct of the graph for a struct or enum.
     pub(super) fn declare_aggregate(&mut self, ty: Ty) -> ir::Ty {
         let p = self.p;
-        let (name, has_args) = match self.kind(ty) {
-            Kind::Struct(id, args) => (&p.structs[id.0 as usize].ast.name, !args.is_empty()),
-            Kind::Enum(id, args) => (&p.enums[id.0 as usize].ast.name, !args.is_empty()),
+        let (name, params, args) = match self.kind(ty) {
+            Kind::Struct(id, args) => (&p.structs[id.0 as usize].ast.name, &p.structs[id.0 as usize].generics, args),
+            Kind::Enum(id, args) => (&p.enums[id.0 as usize].ast.name, &p.enums[id.0 as usize].generics, args),
             _ => return self.w.types.unit(),
         };
-        let (name, span) = (name.text.to_string(), name.span);
+        let (has_args, span) = (!args.is_empty(), name.span);
+        if self.has_bad_constant(params, &args, span) {
+            return self.w.types.unit();
+        }
+        let name = self.instance_name(&name.text, params, &args);
         if has_args && self.types.is_deep(ty) {
             let shown = self.types.show(ty, p);
             if self.deep_types.insert(name.clone()) {

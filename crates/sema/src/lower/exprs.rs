@@ -1,5 +1,6 @@
 //! Values of expressions.
 
+use super::operators::Operands;
 use super::*;
 use nyala_ir::Prim;
 use nyala_ir::scalar::float_bits;
@@ -85,6 +86,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.w.op(Op::Tuple, &parts)
             }
             (Kind::Array(x, n), Kind::Array(y, _)) => {
+                let n = self.types.length(n);
                 let mut parts = Vec::with_capacity(n as usize);
                 for i in 0..n {
                     let part = self.w.extract(val, i);
@@ -215,6 +217,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             ExprKind::Binary { op, op_span, lhs, rhs } => match op {
                 BinaryOp::And | BinaryOp::Or => self.short_circuit(*op, *lhs, *rhs),
                 _ => {
+                    if let Some(call) = self.operator_method(e) {
+                        return self.by_method(call, *op, Operands::Read(*lhs, *rhs), *op_span);
+                    }
                     let (a, b) = (self.value(*lhs), self.value(*rhs));
                     let operand_ty = self.adjusted_ty(*lhs);
                     self.w.set_origin(*op_span);
@@ -228,7 +233,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 if let Some(op) = op {
                     let old = self.read(&target, place_ty, span);
                     self.w.set_origin(*op_span);
-                    val = self.binary(*op, old, val, place_ty, span);
+                    val = match self.operator_method(e) {
+                        Some(call) => self.by_method(call, *op, Operands::Values(old, val), *op_span),
+                        None => self.binary(*op, old, val, place_ty, span),
+                    };
                 }
                 self.w.set_origin(span);
                 self.write(&target, val);
@@ -243,7 +251,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             ExprKind::Call { .. } => match self.p.call_kind.get(&self.g(e)) {
                 Some(CallKind::Call) => self.call(e, None, None),
-                Some(CallKind::Index) => self.read_expr(e),
+                Some(CallKind::Index | CallKind::Place) => self.read_expr(e),
                 None => self.undef(ty),
             },
             ExprKind::Field { .. } => self.read_expr(e),
@@ -297,6 +305,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn path(&mut self, e: ExprId, span: Span) -> Val {
         match self.p.resolved.get(&self.g(e)) {
+            Some(Entity::Type(param)) => {
+                let (value, ty) = (self.mono(*param), self.ty_of(e));
+                let ty = self.ir_ty(ty);
+                match self.types.as_const(value) {
+                    Some(value) => self.w.lit(ty, value.bits()),
+                    None => self.w.undef(ty),
+                }
+            }
             Some(Entity::Fn(id)) if matches!(self.kind(self.p.expr_ty[self.g(e) as usize]), Kind::Generic(..)) => {
                 let ty = self.ty_of(e);
                 self.generic_fn(*id, ty, span)
@@ -333,6 +349,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn unary(&mut self, op: UnaryOp, inner: ExprId, e: ExprId) -> Val {
         let ty = self.ty_of(e);
+        if let Some(call) = self.operator_method(e) {
+            return self.unary_method(call, inner, self.ast()[e].span);
+        }
         match op {
             UnaryOp::Plus => self.value(inner),
             UnaryOp::Neg => {
@@ -458,7 +477,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             if steps > 32 {
                 return false;
             }
-            if self.p.adjust.contains_key(&self.g(e)) {
+            if self.p.adjust.contains_key(&self.g(e)) || self.operator_method(e).is_some() {
                 return false;
             }
             match &self.ast()[e].kind {

@@ -73,9 +73,19 @@ impl Lowerer<'_, '_, '_> {
         let info = &p.fns[id.0 as usize];
         let old_env = self.enter_env(&info.generics, &key.1);
         let fn_ty = self.mono(info.ty);
+        if self.has_bad_constant(&info.generics, &key.1, span) {
+            let ty = self.ir_ty(fn_ty);
+            self.env = old_env;
+            return self.w.undef(ty);
+        }
         if !info.generics.is_empty() && self.is_endless(&key) {
+            let name = &info.ast.name.text;
             let shown = self.types.show(fn_ty, p);
-            self.sink.push(polymorphic_recursion::of_function(span, &short(&info.ast.name.text), &shown));
+            let constants = info.generics.iter().any(|g| p.type_params[g.0 as usize].constant.is_some());
+            self.sink.push(match constants {
+                true => polymorphic_recursion::of_constants(span, &short(name), &self.show_instance(name, &key.1)),
+                false => polymorphic_recursion::of_function(span, &short(name), &shown),
+            });
             let ty = self.ir_ty(fn_ty);
             self.env = old_env;
             return self.w.undef(ty);
@@ -96,7 +106,8 @@ impl Lowerer<'_, '_, '_> {
             }
             FnKind::Intrinsic(intrinsic) => self.intrinsic_val(id, &key.1, intrinsic),
             FnKind::Defined => {
-                let k = self.declare_fn(&info.ast.name.text, ty, &info.ast.params);
+                let name = self.instance_name(&info.ast.name.text, &info.generics, &key.1);
+                let k = self.declare_fn(&name, ty, &info.ast.params);
                 self.w.cont_val(k)
             }
         };
@@ -211,6 +222,7 @@ impl Lowerer<'_, '_, '_> {
         // The blocks of the body have their own marks.
         let old_marks = self.set_marks(Marks::default());
         self.lower_def(def);
+        self.report_fault(info.ast.name.span);
         self.set_marks(old_marks);
         self.w.set_origin(old_origin);
         self.instances.current = old_current;
@@ -391,6 +403,15 @@ impl Lowerer<'_, '_, '_> {
         let p = self.p;
         if p.traits[bound.id.0 as usize].lang.is_some() {
             return self.types.as_prim(ty).is_some();
+        }
+        if let Some(operator) = p.traits[bound.id.0 as usize].operator
+            && self.has_operator(ty, operator)
+        {
+            let mut tried = holes.clone();
+            if bound.args.iter().all(|x| self.types.may_match(*x, ty, &mut tried)) {
+                *holes = tried;
+                return true;
+            }
         }
         if depth > MAX_NESTED {
             return false;

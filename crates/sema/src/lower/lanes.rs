@@ -25,6 +25,15 @@ impl Lowerer<'_, '_, '_> {
                 let ty = self.w.ty(n);
                 [n, none, self.w.lit(ty, 0), n]
             }
+            [n, lo, hi] if self.exceeds_i64(self.w.ty(lo)) => {
+                let count = self.count_of(lo, hi);
+                let zero = self.w.lit(self.w.ty(lo), 0);
+                self.lanes([n, none, zero, count], span, &mut |l, i| {
+                    let i = l.w.op(Op::Add, &[i, lo]);
+                    l.call_body(body, &[i]);
+                });
+                return unit;
+            }
             [n, lo, hi] => [n, none, lo, hi],
             [n, lo, hi, align] => [n, align, lo, hi],
             _ => return unit,

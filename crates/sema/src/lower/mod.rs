@@ -6,6 +6,7 @@
 
 mod asserts;
 mod calls;
+mod consts;
 mod control;
 mod device_functions;
 mod devices;
@@ -14,6 +15,7 @@ mod exprs;
 mod instances;
 mod lanes;
 mod machine;
+mod operators;
 mod places;
 mod rounding;
 mod threads;
@@ -150,6 +152,8 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
+    /// The functions of the `defer { … }` that were lowered last.
+    deferred: rustc_hash::FxHashMap<GlobalExpr, Val>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -169,7 +173,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             mode: Mode::Code,
             is_racy: false,
             cur: None,
-            types: p.types.clone(),
+            types: p.types.for_lowering(),
             env: Env::default(),
             tys: Vec::new(),
             deep_types: rustc_hash::FxHashSet::default(),
@@ -189,6 +193,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             log: Vec::new(),
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
+            deferred: rustc_hash::FxHashMap::default(),
         }
     }
 
@@ -202,7 +207,11 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
 
     fn ty_of(&mut self, e: ExprId) -> Ty {
         let ty = self.p.expr_ty[self.g(e) as usize];
-        self.mono(ty)
+        let ty = self.mono(ty);
+        if self.types.fault.is_some() {
+            self.report_fault(self.ast()[e].span);
+        }
+        ty
     }
 
     fn kind(&self, ty: Ty) -> Kind {
@@ -241,6 +250,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             let info = &self.p.statics[id];
             if info.module >= self.p.n_libraries && !info.generic {
                 self.global(StaticId(id as u32));
+                self.report_fault(info.ast.name.span);
             }
         }
         self.lower_queue();
@@ -255,16 +265,17 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let t = match self.kind(ty) {
             // Values of these never exist.
             Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => self.w.types.unit(),
+            Kind::Const(_) | Kind::Operation(..) => self.w.types.unit(),
             Kind::Prim(p) => self.w.types.prim(p),
             Kind::Generic(..) => self.generic_ty(ty),
-            Kind::Simd(elem, n) => self.simd_ty(elem, n),
+            Kind::Simd(elem, n) => self.simd_ty(elem, self.types.length(n)),
             Kind::Tuple(parts) => {
                 let parts: Vec<ir::Ty> = parts.iter().map(|p| self.ir_ty(*p)).collect();
                 self.w.types.tuple(&parts)
             }
             Kind::Struct(..) | Kind::Enum(..) => return self.declare_aggregate(ty),
             Kind::Array(elem, n) => {
-                let elem = self.ir_ty(elem);
+                let (elem, n) = (self.ir_ty(elem), self.types.length(n));
                 self.w.types.array(elem, n)
             }
             Kind::Indef(elem) => {

@@ -148,6 +148,9 @@ impl Lowerer<'_, '_, '_> {
                 _ => Source::Val(self.raw(e)),
             },
             ExprKind::Unary(UnaryOp::Deref, base) => Source::Ptr(self.value(*base)),
+            ExprKind::Call { callee, args } if self.p.call_kind.get(&self.g(e)) == Some(&CallKind::Place) => {
+                Source::Ptr(self.place_by_method(e, *callee, args, span))
+            }
             ExprKind::Field { base, .. } => {
                 let Some(&idx) = self.p.field_idx.get(&self.g(e)) else {
                     let ty = self.ty_of(e);

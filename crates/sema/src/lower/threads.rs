@@ -27,6 +27,7 @@ impl Lowerer<'_, '_, '_> {
         }
         let (mem, i64) = (self.w.types.mem(), self.w.types.i64());
         let index = self.w.ty(bounds[1]);
+        let offset = self.exceeds_i64(index).then_some(bounds[1]);
         let next_ty = self.w.types.cn(&[mem]);
         let range_ty = self.w.types.cn(&[mem, i64, i64, next_ty]);
         let range = self.w.declare("parallel", range_ty, &["m", "lo", "hi", "ret"]);
@@ -34,16 +35,36 @@ impl Lowerer<'_, '_, '_> {
         let before = self.cur.take();
 
         self.go_on_in(range);
-        let (lo, hi) = (self.convert_int(lo, index), self.convert_int(hi, index));
+        let (mut lo, mut hi) = (self.convert_int(lo, index), self.convert_int(hi, index));
+        if let Some(first) = offset {
+            (lo, hi) = (self.w.op(Op::Add, &[lo, first]), self.w.op(Op::Add, &[hi, first]));
+        }
         self.counted(lo, hi, body);
         self.end(ret, &[]);
 
         self.cur = before;
         let i32 = self.w.types.i32();
         let n = self.convert_int(bounds[0], i32);
-        let (from, to) = (self.convert_int(bounds[1], i64), self.convert_int(bounds[2], i64));
+        let [_, mut from, mut to] = bounds;
+        if offset.is_some() {
+            to = self.count_of(from, to);
+            from = self.w.lit(index, 0);
+        }
+        let (from, to) = (self.convert_int(from, i64), self.convert_int(to, i64));
         let range = self.w.cont_val(range);
         self.launch(Builtin::Parallel, &[n, from, to, range]);
+    }
+
+    /// Whether `i64`, in which loops at once are counted, lacks values of the type. Such loops count from 0.
+    pub(super) fn exceeds_i64(&mut self, index: ir::Ty) -> bool {
+        index == self.w.types.prim(ir::Prim::U64)
+    }
+
+    /// The number of iterations of a loop from `lo` to below `hi`.
+    pub(super) fn count_of(&mut self, lo: Val, hi: Val) -> Val {
+        let zero = self.w.lit(self.w.ty(lo), 0);
+        let (n, runs) = (self.w.op(Op::Sub, &[hi, lo]), self.w.op(Op::Lt, &[lo, hi]));
+        self.w.op(Op::Select, &[runs, n, zero])
     }
 
     /// Starts a thread. Returns its handle.

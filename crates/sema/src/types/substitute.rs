@@ -102,6 +102,14 @@ impl TypeTable {
                     |t: &mut Self, ts: &[Ty]| -> Arc<[Ty]> { ts.iter().map(|ty| t.map(*ty, memo, done, f)).collect() };
                 match kind {
                     Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) | Kind::Prim(_) => ty,
+                    Kind::Const(_) => ty,
+                    Kind::Operation(op, a, b) => {
+                        let (a, b) = (self.map(a, memo, done, f), self.map(b, memo, done, f));
+                        match a == TypeTable::ERROR || b == TypeTable::ERROR {
+                            true => TypeTable::ERROR,
+                            false => self.mk(Kind::Operation(op, a, b)),
+                        }
+                    }
                     Kind::Tuple(parts) => {
                         let parts = each(self, &parts);
                         self.mk(Kind::Tuple(parts))
@@ -115,11 +123,11 @@ impl TypeTable {
                         self.mk(Kind::Enum(id, args))
                     }
                     Kind::Array(t, n) => {
-                        let t = self.map(t, memo, done, f);
+                        let (t, n) = (self.map(t, memo, done, f), self.map(n, memo, done, f));
                         self.mk(Kind::Array(t, n))
                     }
                     Kind::Simd(t, n) => {
-                        let t = self.map(t, memo, done, f);
+                        let (t, n) = (self.map(t, memo, done, f), self.map(n, memo, done, f));
                         self.mk(Kind::Simd(t, n))
                     }
                     Kind::Indef(t) => {
@@ -224,6 +232,7 @@ impl TypeTable {
             (kind, Kind::Var(v)) => match (self.class(v), kind) {
                 (Class::Any, _) => true,
                 (Class::Num, Kind::Prim(p)) => p != Prim::Bool,
+                (Class::Integral, Kind::Prim(_) | Kind::Param(_)) => true,
                 (Class::Int, Kind::Prim(p)) => p.is_int(),
                 (Class::Float, Kind::Prim(p)) => p.is_float(),
                 _ => false,
@@ -233,7 +242,11 @@ impl TypeTable {
             (Kind::Struct(i, x), Kind::Struct(j, y)) => i == j && all(self, &x, &y, holes),
             (Kind::Enum(i, x), Kind::Enum(j, y)) => i == j && all(self, &x, &y, holes),
             (Kind::Array(x, n), Kind::Array(y, m)) | (Kind::Simd(x, n), Kind::Simd(y, m)) => {
-                n == m && self.may_match(x, y, holes)
+                self.may_match(n, m, holes) && self.may_match(x, y, holes)
+            }
+            (Kind::Operation(..), _) | (_, Kind::Operation(..)) => {
+                let (pattern, ty) = (self.resolve(pattern), self.resolve(ty));
+                pattern == ty || self.has_var[pattern.0 as usize] || self.has_var[ty.0 as usize]
             }
             (Kind::Indef(x), Kind::Indef(y)) => self.may_match(x, y, holes),
             (Kind::Ptr { access: m, space: s, to: x }, Kind::Ptr { access: n, space: t, to: y }) => {

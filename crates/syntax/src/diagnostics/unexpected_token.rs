@@ -122,6 +122,9 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
         ("::", "{") => "write a `use` for each name",
         (_, ",") if expected == "`;` after the `use`" => "write a `use` for each name",
         (_, "as") if expected == "`;` after the `use`" => "a `use` cannot rename what it brings",
+        (_, "+" | "-" | "*" | "/" | "%") if expected == "`,` or `]`" => {
+            "computed constants among types stand in braces: `f[{n + 1}]`"
+        }
         ("pub", "(") => "write `pub` without parentheses",
         (_, "static" | "type" | "const" | "let") if expected == "`fn`" => "only functions are allowed here",
         (_, "..") => "there are no ranges; loops count with `for i in range(0, n) { … }`",

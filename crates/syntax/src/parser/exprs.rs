@@ -241,6 +241,11 @@ impl Parser<'_> {
                     ExprKind::IncDec { inc: false, prefix: false, place: e }
                 }
                 Tok::LBracket => {
+                    let named = matches!(self.module[e].kind, ExprKind::Path(_) | ExprKind::Field { .. });
+                    if !named && matches!(self.peek_at(1), Tok::Int | Tok::Minus) {
+                        self.bump();
+                        return Err(self.report(unexpected_token::bracket_index(self.span(), &self.found())));
+                    }
                     // `(f)[i32](x)`. Type arguments of paths and methods are read together with their names.
                     match (self.type_args()?, &mut self.module.exprs[e.0 as usize].kind) {
                         (
@@ -714,6 +719,33 @@ impl Parser<'_> {
         self.mk(ExprKind::Block(Block { stmts, result, marks: self.marks }), self.span_from(open))
     }
 
+    /// Whether `defer { … }` begins here. Elsewhere, and before the fields of a struct of that name, `defer` is a name.
+    fn at_defer(&self) -> bool {
+        self.at(Tok::Ident)
+            && self.text_of(self.tokens[self.pos]) == "defer"
+            && self.peek_at(1) == Tok::LBrace
+            && !(self.peek_at(2) == Tok::Ident && self.peek_at(3) == Tok::Colon)
+    }
+
+    /// Reads `defer { … }`. The block is the body of a lambda, which is always specialized.
+    fn defer(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        self.bump();
+        let body = self.nested(|p| p.bracketed(|p| p.block()))?;
+        // The value of the block is dropped.
+        if let ExprKind::Block(block) = &mut self.module.exprs[body.0 as usize].kind
+            && let Some(value) = block.result.take()
+        {
+            block.stmts.push(Stmt::Expr(value));
+        }
+        let span = self.span_from(start);
+        let result = Ret::Type(self.mk_type(TypeKind::Tuple(Vec::new()), span));
+        self.mk(
+            ExprKind::Lambda(Box::new(Lambda { filter: Filter::Always(span), params: Vec::new(), result, body })),
+            span,
+        )
+    }
+
     /// Reads one statement. Returns an expression if that is the block's result.
     fn stmt(&mut self, stmts: &mut Vec<Stmt>) -> R<Option<ExprId>> {
         let start = self.pos;
@@ -731,6 +763,12 @@ impl Parser<'_> {
             let init = if ended.is_err() { Some(self.mk(ExprKind::Error, span)?) } else { init };
             stmts.push(Stmt::Let { pattern, init, span });
             return ended.map(|()| None);
+        }
+        if self.at_defer() {
+            let body = self.defer()?;
+            stmts.push(Stmt::Defer(body));
+            self.eat(Tok::Semi);
+            return Ok(None);
         }
         let ends_itself = self.at_block_like();
         let e = if ends_itself { self.primary()? } else { self.expr()? };

@@ -136,12 +136,20 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         self.list(open, Tok::RBracket, "`,` or `]`", |p| {
+            // `const` is a name unless another name follows.
+            let is_const = p.at(Tok::Ident) && p.peek_at(1) == Tok::Ident && p.text_of(p.tokens[p.pos]) == "const";
+            if is_const {
+                p.bump();
+                let name = p.name("a constant's name")?;
+                p.expect(Tok::Colon, "`:` and the constant's type")?;
+                return Ok(TypeParam { name, bounds: Vec::new(), constant: Some(p.ty()?) });
+            }
             let name = p.name("a type parameter")?;
             let mut bounds = Vec::new();
             if p.eat(Tok::Colon) {
                 bounds = p.bounds(&[Tok::Plus])?;
             }
-            Ok(TypeParam { name, bounds })
+            Ok(TypeParam { name, bounds, constant: None })
         })
     }
 
@@ -161,10 +169,17 @@ impl Parser<'_> {
         if !self.eat(Tok::LBracket) {
             return Ok(None);
         }
-        if matches!(self.peek(), Tok::Int | Tok::Minus) {
-            return Err(self.report(unexpected_token::bracket_index(self.span(), &self.found())));
-        }
-        Ok(Some(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.ty())?))
+        Ok(Some(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.type_arg())?))
+    }
+
+    /// Reads a type, or the value for a `const` parameter: a literal, or an expression in braces.
+    fn type_arg(&mut self) -> R<TypeId> {
+        let start = self.pos;
+        let e = match self.peek() {
+            Tok::Int | Tok::Minus | Tok::True | Tok::False | Tok::Char | Tok::LBrace => self.unary()?,
+            _ => return self.ty(),
+        };
+        Ok(self.mk_type(TypeKind::Const(e), self.span_from(start)))
     }
 
     /// `a::b[T]`, `S[T]::f`.

@@ -8,9 +8,20 @@ use std::process::Command;
 
 /// The workloads of the programs.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("i32", "sort_i32, std::sort of 1,000,000 random elements"),
-    ("f64", "sort_f64, std::sort of 1,000,000 random elements"),
-    ("stable", "sort_stable_i32, std::stable_sort of 1,000,000 random elements"),
+    ("i32_random", "sort_i32, std::sort of 1,000,000 random elements"),
+    ("f64_random", "sort_f64, std::sort of 1,000,000 random elements"),
+    ("stable_i32_random", "sort_stable, std::stable_sort of 1,000,000 random i32"),
+    ("stable_f64_random", "sort_stable, std::stable_sort of 1,000,000 random f64"),
+    ("stable_pair_random", "sort_stable, std::stable_sort of 1,000,000 random pairs of i32, by the first"),
+    ("stable_i32_sorted", "sort_stable, std::stable_sort of 1,000,000 sorted i32"),
+    ("stable_f64_sorted", "sort_stable, std::stable_sort of 1,000,000 sorted f64"),
+    ("stable_pair_sorted", "sort_stable, std::stable_sort of 1,000,000 sorted pairs of i32, by the first"),
+    ("stable_i32_reversed", "sort_stable, std::stable_sort of 1,000,000 reversed i32"),
+    ("stable_f64_reversed", "sort_stable, std::stable_sort of 1,000,000 reversed f64"),
+    ("stable_pair_reversed", "sort_stable, std::stable_sort of 1,000,000 reversed pairs of i32, by the first"),
+    ("stable_i32_few", "sort_stable, std::stable_sort of 1,000,000 few different i32"),
+    ("stable_f64_few", "sort_stable, std::stable_sort of 1,000,000 few different f64"),
+    ("stable_pair_few", "sort_stable, std::stable_sort of 1,000,000 few different pairs of i32, by the first"),
 ];
 
 pub fn run() -> Result<String, String> {
@@ -32,7 +43,7 @@ pub fn run() -> Result<String, String> {
     let mut text = format!("sort, ms, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
     for (i, (name, about)) in WORKLOADS.iter().enumerate() {
         let (peer, ours) = (times[0][i] / 1e6, times[1][i] / 1e6);
-        let _ = writeln!(text, "  {name:<8} C++ {peer:>8.2} ours {ours:>8.2} (ours/C++ {:.2})   {about}", ours / peer);
+        let _ = writeln!(text, "  {name:<20} C++ {peer:>8.2} ours {ours:>8.2} (ours/C++ {:.2})   {about}", ours / peer);
     }
     text.push('\n');
     Ok(text)

@@ -1,0 +1,174 @@
+//! `x bench patterns`: `std::pattern` beside the `regex` crate, in turns: the patterns of lesson 13 on the text of this
+//! repository's pages, and others on lines of a log. The counts of matches are compared. The Impala program is
+//! `bench/peers/patterns/patterns.impala`.
+
+use super::{RUNS, median};
+use crate::{root, sh};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Names, regular expressions, and whether they are looked for in the pages.
+const PATTERNS: &[(&str, &str, bool)] = &[
+    ("dates", "[0-9]+?-[0-9]+?-[0-9]+?", true),
+    ("words", "[a-z]*?ing[^a-z]", true),
+    ("links", r"\[[^\]]+?\]\(.*?\)", true),
+    ("date", "[0-9]{4}-[0-9]{2}-[0-9]{2}", false),
+    ("hex", "0x[0-9a-f]+", false),
+    ("literal", "timeout", false),
+    ("literals", "error|warning|timeout|user=alice", false),
+    ("address", r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}", false),
+    ("automaton", "[a-q][^u-z]{13}x", false),
+];
+
+/// The bytes of the pages, which are repeated, and of the log.
+const PAGES_SIZE: usize = 4 << 20;
+const LOG_SIZE: usize = 16 << 20;
+/// Counts of a pattern in each turn, of which the median is taken; ours does as many.
+const ROUNDS: usize = 9;
+
+pub fn run() -> Result<String, String> {
+    let out = root().join("out/bench");
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let texts = [pages()?, log()];
+    let paths = [out.join("pages.txt"), out.join("log.txt")];
+    for (path, text) in paths.iter().zip(&texts) {
+        std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    let mut ours = Command::new(&nyala);
+    ours.arg("run").arg(root().join("bench/peers/patterns/patterns.impala")).arg("--").args(&paths);
+    // By pattern, of each turn: seconds of ours and of the crate.
+    let mut times = vec![(Vec::new(), Vec::new()); PATTERNS.len()];
+    let mut found = vec![0; PATTERNS.len()];
+    for _ in 0..RUNS {
+        let counted = counts(&mut ours)?;
+        for (i, &(name, pattern, in_pages)) in PATTERNS.iter().enumerate() {
+            let (theirs, time) = regex_crate(pattern, &texts[!in_pages as usize])?;
+            let &(count, ns) = counted.get(name).ok_or_else(|| format!("`{name}` was not measured"))?;
+            if count != theirs {
+                return Err(format!("`{pattern}` is found {theirs} times by regex, and {count} times by ours"));
+            }
+            found[i] = count;
+            times[i].0.push(ns / 1e9);
+            times[i].1.push(time);
+        }
+    }
+    let mut block = format!("patterns, MB/s, medians of {RUNS} runs in turns; the regex crate beside ours\n");
+    for (i, (name, pattern, in_pages)) in PATTERNS.iter().enumerate() {
+        let size = texts[!in_pages as usize].len() as f64 / 1e6;
+        let mut ratios: Vec<f64> = times[i].0.iter().zip(&times[i].1).map(|(ours, theirs)| theirs / ours).collect();
+        let ratio = median(&mut ratios);
+        let (ours, theirs) = (size / median(&mut times[i].0), size / median(&mut times[i].1));
+        let _ = writeln!(
+            block,
+            "  {name:<9} ours {ours:>7.0} regex {theirs:>7.0} (ours/regex {ratio:.2}, {:.2} to {:.2})   {} matches of {pattern}",
+            ratios.first().unwrap_or(&f64::NAN),
+            ratios.last().unwrap_or(&f64::NAN),
+            found[i]
+        );
+    }
+    block.push('\n');
+    Ok(block)
+}
+
+/// Lines of a log, with dates, addresses, words and numbers of chance.
+fn log() -> Vec<u8> {
+    const WORDS: [&str; 15] = [
+        "alpha",
+        "bravo",
+        "charlie",
+        "delta",
+        "echo",
+        "foxtrot",
+        "golf",
+        "hotel",
+        "GET /index.html",
+        "POST /api/v1/items",
+        "error",
+        "warning",
+        "timeout",
+        "user=alice",
+        "user=bob",
+    ];
+    let mut state = 7u64;
+    let mut chance = |below: u32| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u32 % below
+    };
+    let mut text = String::with_capacity(LOG_SIZE + 200);
+    while text.len() < LOG_SIZE {
+        let (year, month, day) = (2000 + chance(25), 1 + chance(12), 1 + chance(28));
+        let (hour, minute, second) = (chance(24), chance(60), chance(60));
+        let (a, b, c) = (chance(256), chance(256), chance(256));
+        let (first, second_word) = (WORDS[chance(15) as usize], WORDS[chance(15) as usize]);
+        let (number, third) = (chance(u32::MAX), WORDS[chance(15) as usize]);
+        let _ = writeln!(
+            text,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02} 10.{a}.{b}.{c} {first} {second_word} 0x{number:x} {third}"
+        );
+    }
+    text.into_bytes()
+}
+
+/// The text of all Markdown pages, repeated.
+fn pages() -> Result<Vec<u8>, String> {
+    let mut files = Vec::new();
+    markdown(&root(), &mut files)?;
+    files.sort();
+    let mut once = Vec::new();
+    for file in files {
+        once.extend(std::fs::read(&file).map_err(|e| format!("cannot read {}: {e}", file.display()))?);
+    }
+    once.retain(|&b| b != 0);
+    let mut text = Vec::with_capacity(PAGES_SIZE);
+    while text.len() < PAGES_SIZE && !once.is_empty() {
+        text.extend(&once);
+    }
+    Ok(text)
+}
+
+/// Collects the pages in `folder` and below, except in folders with output.
+fn markdown(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<(), String> {
+    for entry in std::fs::read_dir(folder).map_err(|e| e.to_string())?.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "out" {
+            markdown(&path, files)?;
+        } else if name.ends_with(".md") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The number of matches of each pattern, and nanoseconds, by name.
+fn counts(command: &mut Command) -> Result<std::collections::HashMap<String, (usize, f64)>, String> {
+    let output = command.output().map_err(|e| format!("cannot run the patterns: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("the patterns did not run\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        Some((words.next()?.to_string(), (words.next()?.parse().ok()?, words.next()?.parse().ok()?)))
+    });
+    Ok(lines.collect())
+}
+
+/// The number of matches that the crate finds, and its seconds.
+fn regex_crate(pattern: &str, text: &[u8]) -> Result<(usize, f64), String> {
+    let regex = regex::bytes::Regex::new(&format!("(?-u){pattern}")).map_err(|e| e.to_string())?;
+    let mut found = 0;
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        found = regex.find_iter(text).count();
+        times.push(start.elapsed().as_secs_f64());
+    }
+    Ok((found, median(&mut times)))
+}
