@@ -563,7 +563,9 @@ impl Session {
             "insert-checks",
             |s| {
                 let site = |span: Span| {
-                    let mut report = Diagnostic::error("check", span.without_call(), "");
+                    // The runtime writes the first line.
+                    let mut report = nyala_base::diagnostics::bug::error(span.without_call(), "");
+                    report.hints.clear();
                     report.add_calls(s.calls.around(span));
                     let text = report.render(&s.sources, false);
                     text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())

@@ -5,7 +5,7 @@
 //!
 //! ```impala
 //! struct Row[T, const N: i32] { cells: [T * N] }
-//! fn f(row: &Row[4, i32]) -> i32 { row.cells(0) }
+//! fn f(row: &Row[4, 4]) -> i32 { row.cells(0) }
 //! ```
 //!
 //! ## Instead

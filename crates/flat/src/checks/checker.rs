@@ -1,0 +1,834 @@
+//! Inserts the checks into one function: block by block, instruction by instruction.
+
+use super::{Checks, Tables, Texts, object_ty};
+use crate::analysis::Cfg;
+use crate::data::*;
+use crate::vector::VectorOp;
+use nyala_base::{Id, Span};
+use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types, layout};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Limit on the instructions between an address and what it was computed from.
+const MAX_STEPS: usize = 1000;
+
+/// Words of a runtime's object.
+const LOW: u64 = 0;
+const SIZE: u64 = 1;
+/// Below which offset an access of 2, 4 and 8 bytes begins.
+const LIMITS: [(u64, u64); 4] = [(1, SIZE), (2, 2), (4, 3), (8, 4)];
+const MASK: u64 = 5;
+const SHADOW: u64 = 6;
+
+/// Faults, as the runtime numbers them.
+const ACCESS: u64 = 0;
+const OVERFLOW: u64 = 1;
+const UNINITIALIZED: u64 = 2;
+
+/// What an address was computed from, and how.
+struct Origin {
+    root: Value,
+    /// A number of bytes, and indices with the sizes of what they count.
+    bytes: i64,
+    terms: Vec<(Value, i64)>,
+}
+
+/// Bounds of an address's origin.
+#[derive(Clone, Copy)]
+enum Bounds {
+    /// The runtime's object, and how far from its start the origin is.
+    Object(Value, Value),
+    /// A variable or static of this size.
+    Known(u64),
+}
+
+pub struct Checker<'a, 't> {
+    module: &'a mut Module,
+    types: &'a mut Types,
+    function: &'a mut Function,
+    checks: Checks,
+    texts: &'a Texts<'t>,
+    tables: &'a Tables,
+    chained: &'a FxHashSet<Func>,
+    defs: FxHashMap<Value, Inst>,
+    /// Objects of addresses that others were computed from, and how far from their start these are; `None` before they are
+    /// defined.
+    objects: FxHashMap<Value, Option<(Value, Value)>>,
+    /// Variables that move to the heap.
+    moved: FxHashSet<Value>,
+    /// Values that the rest of their block uses in any case. Others may be computed too early, for one way of several.
+    needed: FxHashSet<Value>,
+    /// The list of calls that led to the function.
+    calls: Option<Value>,
+    /// The function's own entry of such lists.
+    frame: Option<Value>,
+    // The block under construction.
+    insts: Vec<Inst>,
+    current: Block,
+    span: Span,
+}
+
+impl<'a, 't> Checker<'a, 't> {
+    pub fn new(
+        module: &'a mut Module,
+        types: &'a mut Types,
+        function: &'a mut Function,
+        (checks, texts): (Checks, &'a Texts<'t>),
+        tables: &'a Tables,
+        chained: &'a FxHashSet<Func>,
+    ) -> Self {
+        Checker {
+            module,
+            types,
+            function,
+            checks,
+            texts,
+            tables,
+            chained,
+            defs: FxHashMap::default(),
+            objects: FxHashMap::default(),
+            moved: FxHashSet::default(),
+            needed: FxHashSet::default(),
+            calls: None,
+            frame: None,
+            insts: Vec::new(),
+            current: Block(0),
+            span: Span::NONE,
+        }
+    }
+}
+
+impl Checker<'_, '_> {
+    pub fn run(&mut self, is_chained: bool) {
+        let insts: Vec<Inst> = self.function.blocks.iter().flat_map(|b| b.insts.iter().cloned()).collect();
+        self.defs.extend(insts.iter().filter_map(|i| Some((i.result?, i.clone()))));
+        if self.checks.overflow {
+            self.needed = needed(self.function);
+        }
+        if self.checks.needs_objects() {
+            self.moved = self.escaping(&insts);
+            for inst in &insts {
+                if let Some((address, ..)) = self.access(inst) {
+                    let root = self.origin(address).root;
+                    let is_gather = matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter));
+                    let is_none = match self.function.as_const(root) {
+                        Some(Const::Undef) => true,
+                        Some(Const::Bits(0)) => is_gather,
+                        _ => false,
+                    };
+                    if !is_none && self.known_size(root).is_none() {
+                        self.objects.insert(root, None);
+                    }
+                }
+            }
+        }
+        let bytes = self.bytes();
+        if is_chained {
+            let calls = self.function.new_value(bytes, "calls");
+            self.function.params.push(bytes);
+            self.function.blocks[0].params.push(calls);
+            self.calls = Some(calls);
+        }
+        // Definitions come before uses.
+        for b in Cfg::new(self.function).rpo {
+            let old = std::mem::take(&mut self.function.blocks[b.idx()].insts);
+            (self.current, self.span) = (b, old.first().map_or(self.function.span, |i| i.span));
+            if b.idx() == 0 {
+                self.begin(&insts, bytes);
+            }
+            for param in self.function.block(b).params.clone() {
+                self.define_object(param);
+            }
+            for inst in old {
+                self.inst(inst);
+            }
+            self.end();
+        }
+    }
+
+    /// The start of the function: variables on the heap, the entry of lists of calls, objects of constants.
+    fn begin(&mut self, insts: &[Inst], bytes: Ty) {
+        let i64 = self.types.i64();
+        for inst in insts {
+            let (Some(result), span) = (inst.result, inst.span) else { continue };
+            if !self.moved.contains(&result) {
+                continue;
+            }
+            let ty = self.function.ty(result);
+            let size = self.types.pointee(ty).and_then(|ty| layout::size_align(self.types, ty));
+            let (size, align) = size.unwrap_or((0, 1));
+            let args = [1, size, align].map(|n| self.function.constant(Const::Bits(n), i64));
+            self.span = span;
+            let made = self.call(self.tables.alloc_array, &args, Some(bytes));
+            self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
+            self.define_object(result);
+        }
+        let chains = |i: &Inst| matches!(i.op, InstOp::Call(f) if self.chained.contains(&f));
+        if insts.iter().any(chains) {
+            let pair = self.types.tuple(&[bytes, bytes]);
+            let slot_ty = self.types.ptr(pair);
+            let frame = self.op(Op::Slot, &[], slot_ty);
+            let around = self.calls_value(bytes);
+            self.store_part(frame, 1, around);
+            self.frame = Some(frame);
+        }
+        let constants: Vec<Value> =
+            self.objects.keys().copied().filter(|&v| self.function.as_const(v).is_some()).collect();
+        for v in constants {
+            self.define_object(v);
+        }
+    }
+
+    fn inst(&mut self, inst: Inst) {
+        self.span = inst.span;
+        if inst.result.is_some_and(|r| self.moved.contains(&r)) {
+            return;
+        }
+        match inst.op {
+            InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) if self.checks.overflow => {
+                let prim = inst.result.and_then(|r| self.types.as_prim(self.function.ty(r)));
+                if let Some(prim) = prim.filter(|p| p.is_int() && p.is_signed())
+                    && inst.result.is_some_and(|r| self.needed.contains(&r))
+                {
+                    return self.arithmetic(op, prim, inst);
+                }
+            }
+            InstOp::Op(Op::Alloc) if self.checks.needs_objects() => return self.alloc(inst),
+            InstOp::Call(callee) => return self.call_of_program(callee, inst),
+            _ => {}
+        }
+        let access = self.access(&inst);
+        if let Some(access) = &access {
+            self.check(&inst, access);
+        }
+        let result = inst.result;
+        let op = inst.op;
+        self.insts.push(inst);
+        if let Some((address, size, _, writes, mask)) = access
+            && writes
+            && self.checks.uninit
+        {
+            self.note_write(address, size, mask.is_none() && !matches!(op, InstOp::Vector(VectorOp::Scatter)));
+        }
+        if let Some(result) = result {
+            self.define_object(result);
+        }
+    }
+
+    /// Ends the last block that an old block became.
+    fn end(&mut self) {
+        let mut term = std::mem::replace(&mut self.function.blocks[self.current.idx()].term, Terminator::Unreachable);
+        match &mut term {
+            Terminator::Return(_) => {
+                let mut moved: Vec<Value> = self.moved.iter().copied().collect();
+                moved.sort_unstable();
+                let bytes = self.bytes();
+                for variable in moved {
+                    let address = self.op(Op::Bitcast, &[variable], bytes);
+                    let (site, calls) = (self.site(), self.calls_value(bytes));
+                    self.call(self.tables.free, &[address, site, calls], None);
+                }
+            }
+            Terminator::TailCall { callee: Callee::Func(f), args } if self.chained.contains(f) => {
+                let bytes = self.bytes();
+                args.push(self.calls_value(bytes));
+            }
+            _ => {}
+        }
+        let block = &mut self.function.blocks[self.current.idx()];
+        (block.insts, block.term) = (std::mem::take(&mut self.insts), term);
+    }
+
+    // Instructions.
+
+    fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
+        self.insts.push(Inst { op, args: args.into(), result, span: self.span, fast: false });
+    }
+
+    fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Op(op), args, Some(result));
+        result
+    }
+
+    /// A call; without a result, the value is `()`.
+    fn call(&mut self, callee: Func, args: &[Value], ret: Option<Ty>) -> Value {
+        let ty = ret.unwrap_or_else(|| self.types.unit());
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Call(callee), args, Some(result));
+        result
+    }
+
+    /// The type of an address of bytes.
+    fn bytes(&mut self) -> Ty {
+        let u8 = self.types.prim(Prim::U8);
+        self.types.ptr(u8)
+    }
+
+    fn literal(&mut self, prim: Prim, bits: u64) -> Value {
+        let ty = self.types.prim(prim);
+        self.function.constant(Const::Bits(prim.normalize(bits)), ty)
+    }
+
+    fn cast(&mut self, v: Value, prim: Prim) -> Value {
+        let ty = self.types.prim(prim);
+        match self.function.ty(v) == ty {
+            true => v,
+            false => self.op(Op::Cast, &[v], ty),
+        }
+    }
+
+    /// An address as a number.
+    fn number(&mut self, address: Value) -> Value {
+        let u64 = self.types.prim(Prim::U64);
+        self.op(Op::Bitcast, &[address], u64)
+    }
+
+    fn store_part(&mut self, place: Value, part: u64, v: Value) {
+        let (idx, ty) = (self.literal(Prim::I64, part), self.function.ty(v));
+        let ty = self.types.ptr(ty);
+        let at = self.op(Op::Lea, &[place, idx], ty);
+        self.push(InstOp::Op(Op::Store), &[at, v], None);
+    }
+
+    fn word(&mut self, object: Value, word: u64) -> Value {
+        let u64 = self.types.prim(Prim::U64);
+        let (idx, ty) = (self.literal(Prim::I64, word), self.types.ptr(u64));
+        let at = self.op(Op::Lea, &[object, idx], ty);
+        self.op(Op::Load, &[at], u64)
+    }
+
+    fn global_text(&mut self, text: String) -> Value {
+        let u8 = self.types.prim(Prim::U8);
+        let bytes: Vec<u8> = text.bytes().filter(|&b| b != 0).chain([0]).collect();
+        let ty = self.types.array(u8, bytes.len() as u64);
+        let init = Init::Bytes(bytes);
+        let found = self.module.globals.iter().rposition(|g| !g.mutable && g.ty == ty && g.init == init);
+        let id = match found {
+            Some(found) => GlobalId::from_idx(found),
+            None => self.module.add_global(Global { name: "site".into(), ty, mutable: false, space: 0, init }),
+        };
+        let (array, plain) = (self.types.ptr(ty), self.types.ptr(u8));
+        let address = self.function.constant(Const::Global(id), array);
+        self.op(Op::Bitcast, &[address], plain)
+    }
+
+    fn site(&mut self) -> Value {
+        let text = (self.texts.site)(self.span);
+        self.global_text(text)
+    }
+
+    fn calls_value(&mut self, bytes: Ty) -> Value {
+        self.calls.unwrap_or_else(|| self.function.constant(Const::Bits(0), bytes))
+    }
+
+    fn statics(&mut self, bytes: Ty) -> Value {
+        let (id, ty) = self.tables.statics;
+        let ty = self.types.ptr(ty);
+        let address = self.function.constant(Const::Global(id), ty);
+        self.op(Op::Bitcast, &[address], bytes)
+    }
+
+    /// Goes on if a condition holds; else reports a fault of an address.
+    fn require(&mut self, holds: Value, what: u64, address: Value, object: Option<Value>) {
+        let (u8, object_ty) = (self.types.prim(Prim::U8), object_ty(self.types));
+        let bytes = self.types.ptr(u8);
+        let start = self.current;
+        let before = std::mem::take(&mut self.insts);
+        let object = object.unwrap_or_else(|| self.function.constant(Const::Bits(0), object_ty));
+        let (what, site, calls) = (self.literal(Prim::I32, what), self.site(), self.calls_value(bytes));
+        self.call(self.tables.fail, &[what, address, object, site, calls], None);
+        let fail = self.add_block("fail", Terminator::Unreachable);
+        self.function.blocks[fail.idx()].insts = std::mem::take(&mut self.insts);
+        let old = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
+        let next = self.add_block("", old);
+        let edge = |block: Block| Edge { block, args: Vec::new() };
+        let block = &mut self.function.blocks[start.idx()];
+        (block.insts, block.term) = (before, Terminator::Branch { cond: holds, then: edge(next), els: edge(fail) });
+        self.current = next;
+    }
+
+    fn add_block(&mut self, name: &str, term: Terminator) -> Block {
+        self.function.blocks.push(BlockData { name: name.into(), params: Vec::new(), insts: Vec::new(), term });
+        Block::from_idx(self.function.blocks.len() - 1)
+    }
+
+    // Addresses.
+
+    /// The address, the bytes, whether it reads and writes, and the mask of an access of memory.
+    #[allow(clippy::type_complexity)]
+    fn access(&self, inst: &Inst) -> Option<(Value, u64, bool, bool, Option<Value>)> {
+        let size = |address: Value| {
+            let pointee = self.types.pointee(self.function.ty(address))?;
+            let in_host = matches!(self.types.kind(self.function.ty(address)), TyKind::Ptr { space: 0, .. });
+            Some(layout::size_align(self.types, pointee)?.0).filter(|&n| in_host && n > 0)
+        };
+        let lanes = |v: Value| {
+            let (prim, n) = self.types.as_vector(self.function.ty(v))?;
+            Some(layout::prim_size(prim) * u64::from(n))
+        };
+        let args = &inst.args;
+        match inst.op {
+            InstOp::Op(Op::Load | Op::AtomicLoad) => Some((args[0], size(args[0])?, true, false, None)),
+            InstOp::Op(Op::Store | Op::AtomicStore) => Some((args[0], size(args[0])?, false, true, None)),
+            InstOp::Op(op @ (Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)) => {
+                let address = args[op.writes()?.0 - 1];
+                Some((address, size(address)?, true, false, None))
+            }
+            InstOp::Vector(op @ (VectorOp::Load | VectorOp::Gather)) => {
+                Some((args[0], lanes(inst.result?)?, true, false, op.mask(args)))
+            }
+            InstOp::Vector(op @ (VectorOp::Store | VectorOp::Scatter)) => {
+                Some((args[0], lanes(args[op.written()?])?, false, true, op.mask(args)))
+            }
+            _ => None,
+        }
+    }
+
+    fn origin(&self, address: Value) -> Origin {
+        let mut origin = Origin { root: address, bytes: 0, terms: Vec::new() };
+        for _ in 0..MAX_STEPS {
+            let Some(inst) = self.defs.get(&origin.root) else { break };
+            match inst.op {
+                InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict)
+                    if self.types.pointee(self.function.ty(inst.args[0])).is_some() =>
+                {
+                    origin.root = inst.args[0];
+                }
+                InstOp::Op(Op::Lea) => {
+                    let (base, idx) = (inst.args[0], inst.args[1]);
+                    let Some(pointee) = self.types.pointee(self.function.ty(base)) else { break };
+                    let step = self.types.part(pointee, 0).and_then(|ty| layout::size_align(self.types, ty));
+                    let is_array = matches!(self.types.kind(pointee), TyKind::Array(..) | TyKind::IndefArray(_));
+                    let literal =
+                        self.function.as_bits(idx).map(|bits| match self.types.as_prim(self.function.ty(idx)) {
+                            Some(prim) => prim.normalize(bits),
+                            None => bits,
+                        });
+                    match (literal, step) {
+                        (Some(n), _) if !is_array => {
+                            let Some(offset) = layout::offset(self.types, pointee, n) else { break };
+                            origin.bytes = origin.bytes.wrapping_add(offset as i64);
+                        }
+                        (Some(n), Some((size, align))) => {
+                            let step = size.next_multiple_of(align.max(1)) as i64;
+                            origin.bytes = origin.bytes.wrapping_add((n as i64).wrapping_mul(step));
+                        }
+                        (None, Some((size, align))) => {
+                            origin.terms.push((idx, size.next_multiple_of(align.max(1)) as i64));
+                        }
+                        _ => break,
+                    }
+                    origin.root = base;
+                }
+                _ => break,
+            }
+        }
+        origin
+    }
+
+    /// The size of a variable or static that an address is of, if the function accesses it directly.
+    fn known_size(&self, root: Value) -> Option<u64> {
+        let is_own = self.defs.get(&root).is_some_and(|i| i.op == InstOp::Op(Op::Slot)) && !self.moved.contains(&root);
+        let ty = match self.function.as_const(root) {
+            Some(Const::Global(id)) if id.idx() < self.module.globals.len() => self.module.globals[id.idx()].ty,
+            None if is_own => self.types.pointee(self.function.ty(root))?,
+            _ => return None,
+        };
+        layout::size_align(self.types, ty).map(|s| s.0)
+    }
+
+    /// Variables whose addresses go elsewhere, or with uninitialized parts. Those of functions that end with a jump stay.
+    fn escaping(&self, insts: &[Inst]) -> FxHashSet<Value> {
+        let is_slot = |v: Value| self.defs.get(&v).is_some_and(|i| i.op == InstOp::Op(Op::Slot));
+        let mut found: FxHashSet<Value> = FxHashSet::default();
+        if self.function.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. })) {
+            return found;
+        }
+        if self.checks.uninit {
+            found.extend(insts.iter().filter_map(|i| i.result).filter(|&r| is_slot(r)));
+            return found;
+        }
+        let mut escapes = |v: Value| {
+            if self.types.pointee(self.function.ty(v)).is_some() {
+                found.extend(Some(self.origin(v).root).filter(|&root| is_slot(root)));
+            }
+        };
+        for inst in insts {
+            match (inst.op, self.access(inst)) {
+                (InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea | Op::Prefetch), _)
+                    if inst.result.is_none_or(|r| self.types.pointee(self.function.ty(r)).is_some()) => {}
+                (_, Some((address, ..))) => inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a)),
+                _ => inst.args.iter().for_each(|&a| escapes(a)),
+            }
+        }
+        for block in &self.function.blocks {
+            block.term.for_each_use(&mut escapes);
+        }
+        found
+    }
+
+    /// Asks for the object of an address, now that it is defined, if an access needs it.
+    fn define_object(&mut self, v: Value) {
+        if self.objects.get(&v) != Some(&None) {
+            return;
+        }
+        let (u8, ty) = (self.types.prim(Prim::U8), object_ty(self.types));
+        let bytes = self.types.ptr(u8);
+        let (number, statics) = (self.number(v), self.statics(bytes));
+        let object = self.call(self.tables.object, &[number, statics], Some(ty));
+        let (low, u64) = (self.word(object, LOW), self.types.prim(Prim::U64));
+        let ahead = self.op(Op::Sub, &[number, low], u64);
+        self.objects.insert(v, Some((object, ahead)));
+    }
+
+    fn bounds(&self, root: Value) -> Option<Bounds> {
+        match self.objects.get(&root) {
+            Some(&Some((object, ahead))) => Some(Bounds::Object(object, ahead)),
+            _ => self.known_size(root).map(Bounds::Known),
+        }
+    }
+
+    // Checks.
+
+    fn check(&mut self, inst: &Inst, access: &(Value, u64, bool, bool, Option<Value>)) {
+        let &(address, mut size, reads, _, mask) = access;
+        if self.checks.null && !self.checks.bounds {
+            let number = self.number(address);
+            let least = self.literal(Prim::U64, 1 << 16);
+            let bool_ty = self.types.bool();
+            let holds = self.op(Op::Ge, &[number, least], bool_ty);
+            self.require(holds, ACCESS, number, None);
+        }
+        if !self.checks.needs_objects() {
+            return;
+        }
+        let origin = self.origin(address);
+        if matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter)) {
+            return self.check_lanes(inst, origin.root, mask);
+        }
+        let Some(bounds) = self.bounds(origin.root) else { return };
+        // The bits of a mask are a u64.
+        if mask.is_some() && self.lanes_of(inst).is_none_or(|n| n > 64) {
+            return;
+        }
+        if let (Bounds::Known(all), true, None) = (bounds, origin.terms.is_empty(), mask)
+            && origin.bytes >= 0
+            && (origin.bytes as u64).checked_add(size).is_some_and(|end| end <= all)
+        {
+            return;
+        }
+        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
+        // The distance from the origin, in bytes.
+        let mut offset = self.literal(Prim::U64, origin.bytes as u64);
+        for (idx, step) in origin.terms {
+            let (idx, step) = (self.cast(idx, Prim::I64), self.literal(Prim::U64, step as u64));
+            let idx = self.cast(idx, Prim::U64);
+            let product = self.op(Op::Mul, &[idx, step], u64);
+            offset = self.op(Op::Add, &[offset, product], u64);
+        }
+        // Only lanes from the first to the last active one access memory.
+        let mut is_idle = None;
+        let mut extent = None;
+        if let (Some(mask), Some(lanes)) = (mask, self.lanes_of(inst)) {
+            let bits = self.push_vector(VectorOp::MaskBits, &[mask], u64);
+            let zero = self.literal(Prim::U64, 0);
+            is_idle = Some(self.op(Op::Eq, &[bits, zero], bool_ty));
+            let step = self.literal(Prim::U64, size / lanes);
+            let first = self.op(Op::Ctz, &[bits], u64);
+            let skipped = self.op(Op::Mul, &[first, step], u64);
+            offset = self.op(Op::Add, &[offset, skipped], u64);
+            let (all, above) = (self.literal(Prim::U64, 64), self.op(Op::Clz, &[bits], u64));
+            let count = self.op(Op::Sub, &[all, above], u64);
+            let count = self.op(Op::Sub, &[count, first], u64);
+            extent = Some(self.op(Op::Mul, &[count, step], u64));
+            size = 1;
+        }
+        let number = self.number(address);
+        let (object, from_low) = match bounds {
+            Bounds::Object(object, ahead) => (Some(object), self.op(Op::Add, &[ahead, offset], u64)),
+            Bounds::Known(_) => (None, offset),
+        };
+        if self.checks.bounds {
+            let word = LIMITS.iter().find(|(n, _)| *n == size && extent.is_none()).map(|(_, word)| *word);
+            let limit = match bounds {
+                Bounds::Object(object, _) => self.word(object, word.unwrap_or(SIZE)),
+                Bounds::Known(all) => {
+                    self.literal(Prim::U64, if word.is_some() { all.saturating_sub(size - 1) } else { all })
+                }
+            };
+            let mut holds = self.op(Op::Lt, &[from_low, limit], bool_ty);
+            if word.is_none() {
+                let extent = extent.unwrap_or_else(|| self.literal(Prim::U64, size));
+                let end = self.op(Op::Add, &[from_low, extent], u64);
+                let ends = self.op(Op::Le, &[end, limit], bool_ty);
+                holds = self.op(Op::And, &[holds, ends], bool_ty);
+            }
+            if let Some(is_idle) = is_idle {
+                holds = self.op(Op::Or, &[holds, is_idle], bool_ty);
+            }
+            self.require(holds, ACCESS, number, object);
+        }
+        if let (true, true, None, Bounds::Object(object, _)) = (self.checks.uninit, reads, mask, bounds) {
+            self.check_initialized(inst, number, size, object);
+        }
+    }
+
+    fn push_vector(&mut self, op: VectorOp, args: &[Value], ty: Ty) -> Value {
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Vector(op), args, Some(result));
+        result
+    }
+
+    fn lanes_of(&self, inst: &Inst) -> Option<u64> {
+        let v = match inst.op {
+            InstOp::Vector(op) => op.written().map_or(inst.result, |i| Some(inst.args[i])),
+            _ => None,
+        }?;
+        Some(self.types.as_vector(self.function.ty(v))?.1.into())
+    }
+
+    fn check_lanes(&mut self, inst: &Inst, root: Value, mask: Option<Value>) {
+        // Indices to null are addresses, each of an object of its own.
+        let object = match (self.function.as_bits(root), self.bounds(root)) {
+            (Some(0), _) => {
+                let ty = object_ty(self.types);
+                self.function.constant(Const::Bits(0), ty)
+            }
+            (_, Some(Bounds::Object(object, _))) => object,
+            _ => return,
+        };
+        let (Some(n), true) = (self.lanes_of(inst).filter(|&n| n <= 64), self.checks.bounds) else { return };
+        let Some((prim, _)) = self.types.as_vector(self.function.ty(inst.args[1])) else { return };
+        let Some((_, size, ..)) = self.access(inst) else { return };
+        let (u8, u64) = (self.types.prim(Prim::U8), self.types.prim(Prim::U64));
+        let bytes = self.types.ptr(u8);
+        let index_ty = self.function.ty(inst.args[1]);
+        let slot_ty = self.types.ptr(index_ty);
+        let slot = self.op(Op::Slot, &[], slot_ty);
+        self.push(InstOp::Op(Op::Store), &[slot, inst.args[1]], None);
+        let indices = self.op(Op::Bitcast, &[slot], bytes);
+        let bits = match mask {
+            Some(mask) => self.push_vector(VectorOp::MaskBits, &[mask], u64),
+            None => self.literal(Prim::U64, u64::MAX >> (64 - n.min(64))),
+        };
+        let shape = n | u64::from(layout::prim_size(prim) == 4) << 8 | (size / n) << 16;
+        let (base, shape) = (self.number(inst.args[0]), self.literal(Prim::U64, shape));
+        let (statics, site, calls) = (self.statics(bytes), self.site(), self.calls_value(bytes));
+        let args = [base, indices, inst.args[2], shape, bits, object, statics, site, calls];
+        self.call(self.tables.lanes, &args, None);
+    }
+
+    /// Where the bytes lie that tell whether those at an address are initialized.
+    fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
+        let u64 = self.types.prim(Prim::U64);
+        let (mask, shadow) = (self.word(object, MASK), self.word(object, SHADOW));
+        let at = self.op(Op::And, &[number, mask], u64);
+        let at = self.op(Op::Add, &[at, shadow], u64);
+        let ty = self.types.prim(prim);
+        let ty = self.types.ptr(ty);
+        self.op(Op::Bitcast, &[at], ty)
+    }
+
+    fn check_initialized(&mut self, inst: &Inst, number: Value, size: u64, object: Value) {
+        let is_scalar = inst
+            .result
+            .is_some_and(|r| matches!(self.types.kind(self.function.ty(r)), TyKind::Prim(_) | TyKind::Ptr { .. }));
+        let (u8, bool_ty) = (self.types.prim(Prim::U8), self.types.bool());
+        match word_of(size)
+            .filter(|_| is_scalar || matches!(inst.op, InstOp::Op(Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)))
+        {
+            Some(prim) => {
+                let at = self.shadow(number, object, prim);
+                let ty = self.types.prim(prim);
+                let found = self.op(Op::Load, &[at], ty);
+                let all = self.literal(prim, u64::MAX);
+                let holds = self.op(Op::Eq, &[found, all], bool_ty);
+                self.require(holds, UNINITIALIZED, number, Some(object));
+            }
+            None if matches!(inst.op, InstOp::Vector(_)) => {
+                let bytes = self.types.ptr(u8);
+                let (size, site, calls) = (self.literal(Prim::U64, size), self.site(), self.calls_value(bytes));
+                self.call(self.tables.initialized, &[number, size, object, site, calls], None);
+            }
+            // Parts may be uninitialized as long as they are not used as numbers.
+            None => {}
+        }
+    }
+
+    fn note_write(&mut self, address: Value, size: u64, is_whole: bool) {
+        let origin = self.origin(address);
+        let Some(Bounds::Object(object, _)) = self.bounds(origin.root) else { return };
+        let number = self.number(if is_whole { address } else { origin.root });
+        match word_of(size).filter(|_| is_whole) {
+            Some(prim) => {
+                let at = self.shadow(number, object, prim);
+                let all = self.literal(prim, u64::MAX);
+                self.push(InstOp::Op(Op::Store), &[at, all], None);
+            }
+            None if is_whole => {
+                let size = self.literal(Prim::U64, size);
+                self.call(self.tables.wrote, &[number, size, object], None);
+            }
+            // Which lanes were written is not noted: all bytes count as initialized.
+            None => {
+                let (low, all) = (self.word(object, LOW), self.word(object, SIZE));
+                self.call(self.tables.wrote, &[low, all, object], None);
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, op: Op, prim: Prim, inst: Inst) {
+        let (Some(result), &[a, b]) = (inst.result, &inst.args[..]) else { return };
+        let bool_ty = self.types.bool();
+        let (i64, u64) = (self.types.i64(), self.types.prim(Prim::U64));
+        let holds = if prim == Prim::I64 {
+            let [x, y] = [a, b].map(|v| self.cast(v, Prim::U64));
+            let r = self.op(op, &[x, y], u64);
+            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
+            match op {
+                Op::Mul => return self.require_product([a, b], [x, y]),
+                _ => {
+                    let other = if op == Op::Add { r } else { y };
+                    let (p, q) = (
+                        self.op(Op::Xor, &[x, other], u64),
+                        match op {
+                            Op::Add => self.op(Op::Xor, &[y, r], u64),
+                            _ => self.op(Op::Xor, &[x, r], u64),
+                        },
+                    );
+                    let sign = self.op(Op::And, &[p, q], u64);
+                    let (sign, zero) = (self.cast(sign, Prim::I64), self.literal(Prim::I64, 0));
+                    self.op(Op::Ge, &[sign, zero], bool_ty)
+                }
+            }
+        } else {
+            let [x, y] = [a, b].map(|v| self.cast(v, Prim::I64));
+            let r = self.op(op, &[x, y], i64);
+            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
+            let back = self.cast(result, Prim::I64);
+            self.op(Op::Eq, &[back, r], bool_ty)
+        };
+        let none = self.literal(Prim::U64, 0);
+        self.require(holds, OVERFLOW, none, None);
+    }
+
+    /// Goes on if the product of two numbers fits, which are given as i64 and as u64. Those of 32 bits need no call.
+    fn require_product(&mut self, [a, b]: [Value; 2], numbers: [Value; 2]) {
+        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
+        let half = self.literal(Prim::U64, 1 << 31);
+        let [x, y] = numbers.map(|v| self.op(Op::Add, &[v, half], u64));
+        let both = self.op(Op::Or, &[x, y], u64);
+        let bound = self.literal(Prim::U64, 1 << 32);
+        let is_small = self.op(Op::Lt, &[both, bound], bool_ty);
+        let start = self.current;
+        let before = std::mem::take(&mut self.insts);
+        self.current = self.add_block("large", Terminator::Unreachable);
+        let large = self.current;
+        let holds = self.call(self.tables.product, &[a, b], Some(bool_ty));
+        let none = self.literal(Prim::U64, 0);
+        self.require(holds, OVERFLOW, none, None);
+        // The rest of the block comes after both ways.
+        let next = self.current;
+        let term = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
+        self.function.blocks[next.idx()].term = term;
+        let edge = |block: Block| Edge { block, args: Vec::new() };
+        let block = &mut self.function.blocks[start.idx()];
+        (block.insts, block.term) = (before, Terminator::Branch { cond: is_small, then: edge(next), els: edge(large) });
+    }
+
+    fn alloc(&mut self, inst: Inst) {
+        let Some(result) = inst.result else { return };
+        let elem = self.types.pointee(self.function.ty(result)).and_then(|ty| self.types.part(ty, 0));
+        let size = elem.and_then(|ty| layout::size_align(self.types, ty));
+        let (size, align) = size.unwrap_or((1, 1));
+        let bytes = self.bytes();
+        let n = self.cast(inst.args[0], Prim::I64);
+        let step = self.literal(Prim::I64, size.next_multiple_of(align.max(1)));
+        let align = self.literal(Prim::I64, align);
+        let made = self.call(self.tables.alloc_array, &[n, step, align], Some(bytes));
+        self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
+        self.define_object(result);
+    }
+
+    fn call_of_program(&mut self, callee: Func, mut inst: Inst) {
+        let bytes = self.bytes();
+        let symbol = self.module.func(callee).symbol().map(str::to_string);
+        let is_foreign = self.module.func(callee).is_foreign() && callee.idx() < self.tables.n_funcs;
+        if self.chained.contains(&callee)
+            && let Some(frame) = self.frame
+        {
+            let place = (self.texts.place)(self.span);
+            let place = self.global_text(place);
+            self.store_part(frame, 0, place);
+            let list = self.op(Op::Bitcast, &[frame], bytes);
+            inst.args.push(list);
+        }
+        if is_foreign && self.checks.needs_objects() {
+            match (symbol.as_deref(), &inst.args[..]) {
+                (Some("nyala_alloc"), &[n]) if self.function.ty(n) == self.types.i64() => {
+                    let made = self.call(self.tables.alloc, &[n], Some(bytes));
+                    if let Some(result) = inst.result {
+                        self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
+                        self.define_object(result);
+                    }
+                    return;
+                }
+                (Some("nyala_free"), &[p]) => {
+                    let p = self.op(Op::Bitcast, &[p], bytes);
+                    let (site, calls) = (self.site(), self.calls_value(bytes));
+                    let op = InstOp::Call(self.tables.free);
+                    return self.push(op, &[p, site, calls], inst.result);
+                }
+                _ => {}
+            }
+        }
+        let (args, result) = (inst.args.clone(), inst.result);
+        self.insts.push(inst);
+        if is_foreign && self.checks.uninit {
+            for arg in args {
+                if self.types.pointee(self.function.ty(arg)).is_none() {
+                    continue;
+                }
+                let (number, statics) = (self.number(arg), self.statics(bytes));
+                self.call(self.tables.given, &[number, statics], None);
+            }
+        }
+        if let Some(result) = result {
+            self.define_object(result);
+        }
+    }
+}
+
+/// Values that the blocks where they are defined use, whatever way control takes from there.
+fn needed(function: &Function) -> FxHashSet<Value> {
+    let mut found: FxHashSet<Value> = FxHashSet::default();
+    for block in &function.blocks {
+        let mut used: FxHashSet<Value> = FxHashSet::default();
+        match &block.term {
+            Terminator::Branch { cond, .. } => used.extend([*cond]),
+            term => term.for_each_use(|v| used.extend([v])),
+        }
+        for inst in block.insts.iter().rev() {
+            let is_used = inst.result.is_some_and(|r| used.contains(&r));
+            let is_pure = matches!(inst.op, InstOp::Op(op) if op.effect() == Effect::Total);
+            found.extend(inst.result.filter(|_| is_used));
+            if is_used || !is_pure {
+                // What a `select` does not select is not used, nor is the second operand of `&&` and `||` always.
+                let is_choice = matches!(inst.op, InstOp::Op(Op::Select | Op::And | Op::Or));
+                used.extend(inst.args.iter().copied().take(if is_choice { 1 } else { inst.args.len() }));
+            }
+        }
+    }
+    found
+}
+
+/// The unsigned type of this size.
+fn word_of(size: u64) -> Option<Prim> {
+    Some(match size {
+        1 => Prim::U8,
+        2 => Prim::U16,
+        4 => Prim::U32,
+        8 => Prim::U64,
+        _ => return None,
+    })
+}

@@ -1,0 +1,135 @@
+//! `--check`: native code reports what the interpreter reports, with the same code, at the same line, in memory and as an
+//! executable; and says nothing of programs that are right.
+
+mod common;
+
+use common::{Folder, command, nyala, stderr};
+use std::process::Command;
+
+/// A program, the code of its report, and the text of the line that is reported, without blanks at its ends.
+const FAULTS: &[(&str, &str, &str)] = &[
+    (
+        "fn get(a: &[i32], i: i32) -> i32 {\n    a(i)\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    for i in range(0, 10) { a(i) = i }\n    get(a, 9 + argc)\n}\n",
+        "invalid-access",
+        "a(i)",
+    ),
+    // Far beyond, where other blocks are; before the start.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (a, b) = (alloc[u8](100), alloc[u8](1 << 20));\n    b(7) = 1u8;\n    let far = (&b(7)) as u64 - (a as u64);\n    a(far as i64 * argc as i64) = 2u8;\n    0\n}\n",
+        "invalid-access",
+        "a(far as i64 * argc as i64) = 2u8;",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    a(-argc)\n}\n",
+        "invalid-access",
+        "a(-argc)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    a(argc) = 4;\n    free(a);\n    a(argc)\n}\n",
+        "invalid-access",
+        "a(argc)",
+    ),
+    (
+        "struct Node { x: i32, next: &Node }\nfn walk(n: &Node, k: i32) -> i32 {\n    if k == 0 { n.x } else { walk(n.next, k - 1) }\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let last = Node { x: 3, next: 0u64 as &Node };\n    walk(&last, argc)\n}\n",
+        "invalid-access",
+        "if k == 0 { n.x } else { walk(n.next, k - 1) }",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut a = [1, 2, 3];\n    a(argc) = 5;\n    a(argc + 2)\n}\n",
+        "invalid-access",
+        "a(argc + 2)",
+    ),
+    (
+        "static table = [1, 2, 3];\nfn look(t: &[i32], i: i32) -> i32 {\n    t(i)\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 { look(&table, argc + 2) }\n",
+        "invalid-access",
+        "t(i)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    free(a);\n    if argc == 1 { free(a) }\n    0\n}\n",
+        "invalid-access",
+        "if argc == 1 { free(a) }",
+    ),
+    ("fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let n = argc * 70000;\n    n * n\n}\n", "signed-overflow", "n * n"),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let n = argc as i64 << 62;\n    (n + n) as i32\n}\n",
+        "signed-overflow",
+        "(n + n) as i32",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let n = argc as i64 << 40;\n    (n * n) as i32\n}\n",
+        "signed-overflow",
+        "(n * n) as i32",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    for i in range(0, 5) { a(i) = i }\n    a(argc + 4)\n}\n",
+        "uninitialized-read",
+        "a(argc + 4)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (a, b) = (alloc[f32](100), alloc[f32](99));\n    for i in range(0, 99) { b(i) = 1f }\n    for i in vec(8, 0, 99 + argc) {\n        a(i) = b(i) * 2f\n    }\n    0\n}\n",
+        "invalid-access",
+        "a(i) = b(i) * 2f",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (a, b) = (alloc[f32](100), alloc[f32](100));\n    for i in range(0, 100) { b(i) = 1f }\n    for i in vec(8, 0, 40) {\n        a(i) = b(argc * 3 * i)\n    }\n    0\n}\n",
+        "invalid-access",
+        "a(i) = b(argc * 3 * i)",
+    ),
+];
+
+const ALL: &str = "--check=bounds,overflow,null,uninit";
+
+#[test]
+fn faults_are_those_of_the_interpreter() {
+    let folder = Folder::new("checked faults");
+    for (i, (text, code, line)) in FAULTS.iter().enumerate() {
+        let program = folder.write(&format!("p{i}.impala"), text);
+        let number = text.lines().position(|l| l.trim() == *line).map_or(0, |i| i + 1);
+        let built = folder.0.join(format!("p{i}"));
+        let path = program.as_os_str();
+        let made = nyala(&["build".as_ref(), ALL.as_ref(), path, "-o".as_ref(), built.as_os_str()], 60);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let outputs = [
+            ("interp", nyala(&["run".as_ref(), "--engine".as_ref(), "interp".as_ref(), path], 60)),
+            ("-O0", nyala(&["run".as_ref(), ALL.as_ref(), "-O0".as_ref(), path], 60)),
+            ("-O3", nyala(&["run".as_ref(), ALL.as_ref(), path], 60)),
+            ("no-pe", nyala(&["run".as_ref(), ALL.as_ref(), "--no-pe".as_ref(), path], 60)),
+            ("built", Command::new(&built).output().unwrap()),
+        ];
+        for (engine, output) in outputs {
+            // The interpreter takes an address for one of the block that it lies in.
+            if engine == "interp" && text.contains("let far") {
+                continue;
+            }
+            let err = stderr(&output);
+            let report = err.split("warning[").find(|r| r.contains("error[")).unwrap_or(&err).to_string();
+            assert_eq!(output.status.code(), Some(3), "{engine}: {text}{err}");
+            assert!(report.contains(&format!("error[{code}]")), "{engine}: {text}{err}");
+            assert!(report.contains(&format!("p{i}.impala:{number}:")), "{engine}: line {number}: {text}{err}");
+        }
+    }
+}
+
+#[test]
+fn calls_lead_to_the_fault() {
+    let folder = Folder::new("checked calls");
+    let program = folder.write(
+        "p.impala",
+        "fn get(a: &[i32], i: i32) -> i32 {\n    a(i) + 1\n}\nfn twice(a: &[i32], i: i32) -> i32 {\n    $get(a, i) + $get(a, i + 1)\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = [1, 2, argc];\n    $twice(&a, 2)\n}\n",
+    );
+    let err = stderr(&nyala(&["run".as_ref(), "--check".as_ref(), program.as_os_str()], 60));
+    for place in ["p.impala:2:", "called at", "p.impala:5:"] {
+        assert!(err.contains(place), "{place}: {err}");
+    }
+}
+
+#[test]
+fn options_are_checked() {
+    let folder = Folder::new("checked options");
+    let program = folder.write("p.impala", "fn main() -> i32 { 0 }");
+    let output = nyala(&["run".as_ref(), "--check=bonds".as_ref(), program.as_os_str()], 20);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there are bounds, overflow, null, uninit"), "{}", stderr(&output));
+    let output = Command::new(command()).args(["run", "--check", "--wrap"]).arg(&program).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
