@@ -14,6 +14,7 @@ mod closures;
 pub mod compiled_c;
 mod devices;
 pub mod diagnostics;
+pub mod doc;
 mod emit;
 pub mod explain;
 mod faults;

@@ -44,6 +44,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.chunk_by(|a, b| a.0 == b.0).map(|files| files[0].0)
 }
 
+/// The prelude and the embedded libraries: names, file names and texts. Adjacent files of one name form one module.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    std::iter::once(("prelude", PRELUDE.0, PRELUDE.1)).chain(EMBEDDED.iter().copied())
+}
+
 /// The names and texts of the library's files, or the paths that were searched.
 pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut tried = Vec::new();

@@ -28,6 +28,7 @@ enum Command {
     Emit(commands::emit::Emit),
     Explain(commands::explain::Explain),
     ExplainError(commands::explain_error::ExplainError),
+    Doc(commands::doc::Doc),
     Doctor(commands::doctor::Doctor),
     Cache(commands::cache::CacheCommand),
 }
@@ -56,6 +57,7 @@ fn command(command: Command) -> u8 {
         Command::Emit(emit) => emit.run(),
         Command::Explain(explain) => explain.run(),
         Command::ExplainError(explain) => explain.run(),
+        Command::Doc(doc) => doc.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Cache(cache) => cache.run(),
     }

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod cache;
 pub mod check;
+pub mod doc;
 pub mod doctor;
 pub mod emit;
 pub mod explain;
@@ -308,7 +309,7 @@ fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String 
 const MAX_WARNINGS: usize = 100;
 
 /// Prints diagnostics, as text or as lines of JSON.
-pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
+pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, json: bool) {
     let color = has_color();
     let mut err = std::io::stderr().lock();
     let mut codes: Vec<&str> = Vec::new();
@@ -317,19 +318,19 @@ pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
     for d in diagnostics {
         if d.severity == Severity::Warning {
             n_warnings += 1;
-            if n_warnings > MAX_WARNINGS && !input.json {
+            if n_warnings > MAX_WARNINGS && !json {
                 continue;
             }
         }
-        let _ = err.write_all(render(d, sources, input.json, color).as_bytes());
+        let _ = err.write_all(render(d, sources, json, color).as_bytes());
         if d.severity == Severity::Error && !codes.contains(&d.code) {
             codes.push(d.code);
         }
     }
-    if n_warnings > MAX_WARNINGS && !input.json {
+    if n_warnings > MAX_WARNINGS && !json {
         let _ = writeln!(err, "and {} more warnings", n_warnings - MAX_WARNINGS);
     }
-    if !codes.is_empty() && !input.json {
+    if !codes.is_empty() && !json {
         codes.truncate(3);
         let _ = writeln!(err, "for more: nyala explain-error {}", codes.join(" "));
     }
@@ -337,7 +338,7 @@ pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
 
 /// Prints the diagnostics of a session, and the times of its passes.
 pub fn show(session: &Session, input: &Input) {
-    show_all(&session.sink.diagnostics, &session.sources, input);
+    show_all(&session.sink.diagnostics, &session.sources, input.json);
     let mut err = std::io::stderr().lock();
     if input.time_passes && !session.timings.is_empty() {
         let total: f64 = session.timings.iter().map(|t| t.time.as_secs_f64()).sum();

@@ -60,7 +60,7 @@ impl Test {
         let mut paths = Vec::new();
         for path in &self.input.files {
             if let Err(e) = collect(path, &mut paths) {
-                show_all(&[cannot_read::error(path, &e.to_string())], &Sources::new(), &self.input);
+                show_all(&[cannot_read::error(path, &e.to_string())], &Sources::new(), self.input.json);
                 return FAILED;
             }
         }
@@ -69,7 +69,7 @@ impl Test {
             let text = match nyala::files::read(&path) {
                 Ok(text) => text,
                 Err(e) => {
-                    show_all(&[cannot_read::error(&path, &e)], &Sources::new(), &self.input);
+                    show_all(&[cannot_read::error(&path, &e)], &Sources::new(), self.input.json);
                     return FAILED;
                 }
             };
@@ -81,7 +81,7 @@ impl Test {
             let wanted: Vec<bool> = suite.tests.iter().map(matches).collect();
             let mut sources = Sources::new();
             sources.add(&name, &text);
-            show_all(&suite.findings, &sources, &self.input);
+            show_all(&suite.findings, &sources, self.input.json);
             if wanted.contains(&true) {
                 files.push(File { path, sources, suite, wanted });
             }
@@ -162,7 +162,7 @@ impl Test {
         if self.input.json {
             let name = file.path.display().to_string();
             let span = file.sources.line_span(&name, test.map_or(1, |t| t.line)).unwrap_or_default();
-            show_all(&[test_failed::error(span, test.map(|t| &*t.name), how)], &file.sources, &self.input);
+            show_all(&[test_failed::error(span, test.map(|t| &*t.name), how)], &file.sources, self.input.json);
         }
     }
 
@@ -325,7 +325,7 @@ fn group(failures: &[&Failure]) -> Vec<String> {
 }
 
 /// Collects the Impala files of a path, in alphabetical order.
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+pub(super) fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !path.is_dir() {
         std::fs::File::open(path)?;
         files.push(path.to_path_buf());
