@@ -11,7 +11,7 @@ mod markdown;
 use comments::Block;
 use nyala_base::{Sink, Sources};
 use nyala_syntax::ast::Use;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// A file that is to be documented.
 pub struct Source {
@@ -56,7 +56,7 @@ struct Page {
     /// The name of its file, without the extension.
     file: String,
     parts: Vec<Part>,
-    anchors: HashSet<String>,
+    anchors: Taken,
 }
 
 /// What a page says of one file.
@@ -229,14 +229,13 @@ impl Reference {
     fn names(&self) -> Vec<Indexed<'_>> {
         let mut names = Vec::new();
         for (i, page) in self.pages.iter().enumerate() {
-            let about = page.parts.iter().map(|p| comments::summary(&p.about)).find(|s| !s.is_empty());
             names.push(Indexed {
                 name: &page.module,
                 module: "",
                 kind: Kind::Module,
                 page: i,
                 anchor: "",
-                summary: about.unwrap_or_default(),
+                summary: page.summary(),
             });
             for group in page.groups() {
                 for entry in &group.entries {
@@ -275,6 +274,11 @@ impl Group {
 }
 
 impl Page {
+    /// The first sentence about the module.
+    fn summary(&self) -> String {
+        self.parts.iter().map(|p| comments::summary(&p.about)).find(|s| !s.is_empty()).unwrap_or_default()
+    }
+
     fn groups(&self) -> impl Iterator<Item = &Group> {
         self.parts.iter().flat_map(|p| &p.sections).flat_map(|s| &s.groups)
     }
@@ -304,15 +308,22 @@ impl Page {
     }
 }
 
+/// Texts that are taken, each with the last number that was put behind it.
+type Taken = HashMap<String, usize>;
+
 /// The text, with a number behind it if it is taken.
-fn unique(text: &str, taken: &mut HashSet<String>) -> String {
-    let mut n = 1;
-    let mut all = text.to_string();
-    while !taken.insert(all.clone()) {
+fn unique(text: &str, taken: &mut Taken) -> String {
+    let mut n = taken.get(text).copied().unwrap_or(0);
+    loop {
         n += 1;
-        all = format!("{text}-{n}");
+        let all = if n == 1 { text.to_string() } else { format!("{text}-{n}") };
+        if n > 1 && taken.contains_key(&all) {
+            continue;
+        }
+        taken.insert(text.to_string(), n);
+        taken.entry(all.clone()).or_insert(1);
+        return all;
     }
-    all
 }
 
 /// A name in a URL.

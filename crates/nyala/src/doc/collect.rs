@@ -1,10 +1,10 @@
 //! From syntax trees to pages: which items there are, their signatures as the source has them, the comments above them.
 
 use super::comments::{Block, blocks, gap, queries, take_heading};
-use super::{Entry, Group, Kind, Page, Part, Piece, Place, Reference, Section, Source, unique};
+use super::{Entry, Group, Kind, Page, Part, Piece, Place, Reference, Section, Source, Taken, unique};
 use nyala_base::{Sink, Sources, Span};
 use nyala_syntax::ast::{Enum, ExprKind, Fn, Impl, Item, ItemKind, Module, PatternKind, Struct, TypeKind, TypeParam};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// A file, with the paths in it by their places.
 struct File<'a> {
@@ -37,7 +37,7 @@ struct Collector {
     reference: Reference,
     private: bool,
     /// Names of files, in lower case, because some systems do not tell them apart.
-    files: HashSet<String>,
+    files: Taken,
 }
 
 /// Limit on the bytes of a page's name; systems have limits for names of files.
@@ -45,7 +45,7 @@ const MAX_NAME: usize = 200;
 
 pub fn collect(files: Vec<Source>, private: bool, sources: &mut Sources, sink: &mut Sink) -> Reference {
     let reference = Reference { pages: Vec::new(), definitions: HashMap::new(), uses: HashMap::new() };
-    let files_of_index = ["index", "readme"].map(String::from).into();
+    let files_of_index = HashMap::from([("index".to_string(), 1)]);
     let mut c = Collector { reference, private, files: files_of_index };
     let mut shared: HashMap<String, usize> = HashMap::new();
     for source in files {
@@ -178,7 +178,7 @@ impl Collector {
         let taken = unique(&lower, &mut self.files);
         let file = name + &taken[lower.len()..];
         self.define(module.to_string(), page, String::new());
-        self.reference.pages.push(Page { module: module.into(), file, parts: Vec::new(), anchors: HashSet::new() });
+        self.reference.pages.push(Page { module: module.into(), file, parts: Vec::new(), anchors: Taken::new() });
         page
     }
 
@@ -201,10 +201,12 @@ impl Collector {
             things.push(self.thing(file, page, &body.module, item, inner));
         }
         let (mut about, sections) = sections(file, things, body.lo, body.hi, body.whole);
+        let groups = sections.iter().flat_map(|s| &s.groups);
+        let modules =
+            groups.flat_map(|g| g.entries.iter().filter(|e| e.kind == Kind::Module).map(|e| (&*e.name, &g.about)));
+        let modules: HashMap<&str, &Vec<Block>> = modules.collect();
         for inner in &mut inner[first_inner..] {
-            let anchor = &inner.module;
-            let group = sections.iter().flat_map(|s| &s.groups).find(|g| g.entries.iter().any(|e| e.name == *anchor));
-            inner.above = group.map(|g| g.about.clone()).unwrap_or_default();
+            inner.above = modules.get(&*inner.module).map(|about| about.to_vec()).unwrap_or_default();
         }
         if !body.whole {
             about = body.above;

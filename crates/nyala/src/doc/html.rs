@@ -80,10 +80,9 @@ impl Writer<'_> {
         self.head("Reference");
         let names = self.reference.names();
         self.out += "<h2>Modules</h2>\n<dl>\n";
-        for page in 0..self.reference.pages.len() {
-            let Some(name) = names.iter().find(|n| n.kind == Kind::Module && n.page == page) else { continue };
-            let (href, summary) = (self.href(page, ""), self.inline(&name.summary));
-            let _ = writeln!(self.out, "<dt><a href=\"{href}\">{}</a></dt><dd>{summary}</dd>", escape(name.name));
+        for (i, page) in self.reference.pages.iter().enumerate() {
+            let (href, summary) = (self.href(i, ""), self.inline(&page.summary()));
+            let _ = writeln!(self.out, "<dt><a href=\"{href}\">{}</a></dt><dd>{summary}</dd>", escape(&page.module));
         }
         self.out += "</dl>\n<h2>Names</h2>\n<ul class=\"names\">\n";
         for name in names.iter().filter(|n| n.kind != Kind::Module) {

@@ -65,11 +65,10 @@ fn index(reference: &Reference) -> String {
     let mut out = "# Reference\n\n## Modules\n\n".to_string();
     let names = reference.names();
     let first = Writer { reference, page: usize::MAX, out: String::new() };
-    for page in 0..reference.pages.len() {
-        let Some(name) = names.iter().find(|n| n.kind == Kind::Module && n.page == page) else { continue };
-        let href = href(reference, None, page, "", "md");
-        let _ = write!(out, "- [{}]({href})", plain(name.name));
-        let _ = writeln!(out, "{}{}", if name.summary.is_empty() { "" } else { " " }, first.inline(&name.summary));
+    for (i, page) in reference.pages.iter().enumerate() {
+        let (href, summary) = (href(reference, None, i, "", "md"), page.summary());
+        let between = if summary.is_empty() { "" } else { ": " };
+        let _ = writeln!(out, "- [{}]({href}){between}{}", plain(&page.module), first.inline(&summary));
     }
     out += "\n## Names\n\n";
     for name in names.iter().filter(|n| n.kind != Kind::Module) {
