@@ -15,27 +15,23 @@
 //!
 //! ## Instead
 //!
-//! Give each thread or lane a result of its own, and combine these after the loop:
+//! `std::reduce` has loops with a result: each thread or lane has a result of its own, and these are combined after the loop.
 //!
 //! ```impala
-//! fn sum(a: &[i32], n: i32) -> i32 {
-//!     let mut partial = [0, 0, 0, 0];
-//!     for k in par(0, 4) {
-//!         let mut own = 0;
-//!         for i in range(n * k / 4, n * (k + 1) / 4) { own += a(i); }
-//!         partial(k) = own;
-//!     }
-//!     partial(0) + partial(1) + partial(2) + partial(3)
-//! }
+//! use std::reduce::*;
+//! fn sum(a: &[i32], n: i32) -> i32 { for i in vec_reduce(8, 0, n, 0, |x, y| x + y) { a(i) } }
 //! fn main() -> i32 { sum([1, 2, 3], 3) - 6 }
 //! ```
+//!
+//! `par_reduce(0, n, …)` does so on all processors, `par_vec_reduce(8, 0, n, …)` on these in lanes.
 //!
 //! A stencil that is computed in place is as wrong: in `a(i) = a(i - 1) + 1`, iteration `i + 1` reads what iteration `i` writes. It
 //! is reported where two accesses of one array are a fixed number of iterations apart. Let it read from one array and write to
 //! another.
 //!
-//! Where threads count something, an atomic operation adds to the variable as a whole. If it does not matter which iteration's
-//! value stays, as for a flag, say so: `@racy { found = true }` makes the accesses inside relaxed atomic operations.
+//! Where threads count something, an atomic operation adds to the variable as a whole: `n.fetch_add[RELAXED](1)` by `std::atomic`.
+//! If it does not matter which iteration's value stays, as for a flag, say so: `@racy { found = true }` makes the accesses inside
+//! relaxed atomic operations.
 
 use crate::{Diagnostic, Span};
 
