@@ -206,3 +206,24 @@ pub fn call_entry(address: usize, takes_args: bool, has_result: bool) -> Result<
         if has_result { result } else { 0 }
     }))
 }
+
+/// Calls the C function at `address` `n` times in a row on the program's stack, and returns the nanoseconds that this took. It
+/// has no parameters, and no result or a number, which is ignored.
+///
+/// # Errors
+/// No memory for the stack.
+pub fn time_calls(address: usize, n: u64) -> Result<u64, String> {
+    let taken = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let result = taken.clone();
+    nyala_runtime::call_on_large_stack(Box::new(move || {
+        // SAFETY: the caller says that the function has this type; it lives as long as its JIT.
+        let f: extern "C" fn() = unsafe { std::mem::transmute(address) };
+        let start = std::time::Instant::now();
+        (0..n).for_each(|_| f());
+        let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        result.store(ns, std::sync::atomic::Ordering::Relaxed);
+        nyala_runtime::nyala_flush();
+        0
+    }))?;
+    Ok(taken.load(std::sync::atomic::Ordering::Relaxed))
+}

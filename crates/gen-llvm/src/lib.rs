@@ -47,7 +47,7 @@ mod versions;
 
 pub use emit::{Emitted, emit_module, emit_text};
 pub use gpu::{needs_libdevice, without_libdevice};
-pub use jit::{Jit, call_entry};
+pub use jit::{Jit, call_entry, time_calls};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
 pub use module::{LlvmModule, emit};

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod benchmarks;
 pub mod build;
 pub mod cache;
 mod closures;

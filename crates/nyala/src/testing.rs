@@ -148,7 +148,7 @@ impl Suite {
     }
 }
 
-fn is_named(module: &ast::Module, ty: ast::TypeId, name: &str) -> bool {
+pub(crate) fn is_named(module: &ast::Module, ty: ast::TypeId, name: &str) -> bool {
     match &module[ty].kind {
         TypeKind::Path(path) => path.names.len() == 1 && &*path.names[0].text == name,
         _ => false,

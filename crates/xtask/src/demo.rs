@@ -17,7 +17,8 @@ pub fn run() -> Result<bool, String> {
         ("fn @blur(", "\n}\n"),
         ("extern fn blur_seq", "\n}\n"),
         ("extern fn blur_tiled", "\n}\n"),
-        ("extern fn blur_vec", "\n}\n"),
+        ("extern fn blur_vec(", "\n}\n"),
+        ("extern fn blur_vec_par", "\n}\n"),
     ];
     for (start, end) in parts {
         let from = source.find(start).ok_or_else(|| format!("{program} has no `{start}`"))?;

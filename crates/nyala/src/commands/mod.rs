@@ -1,5 +1,6 @@
 //! The verbs of the command, one file each, and their common code: options, exit codes, printing of diagnostics.
 
+pub mod bench;
 pub mod build;
 pub mod cache;
 pub mod check;

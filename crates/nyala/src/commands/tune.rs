@@ -42,7 +42,7 @@ pub struct Tune {
     args: Vec<OsString>,
 }
 
-fn parse_seconds(text: &str) -> Result<f64, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|s: &f64| (0.0..=1e6).contains(s));
     seconds.ok_or_else(|| "expected a number of seconds".into())
 }

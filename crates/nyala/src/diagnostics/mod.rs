@@ -20,6 +20,7 @@ pub(crate) mod no_such_function;
 pub(crate) mod no_such_library;
 pub(crate) mod no_such_module;
 pub(crate) mod no_such_static;
+pub(crate) mod not_a_benchmark;
 pub(crate) mod not_a_test;
 pub mod not_measurable;
 pub(crate) mod runtime_not_found;
@@ -49,6 +50,7 @@ nyala_base::codes![
     no_such_library,
     no_such_module,
     no_such_static,
+    not_a_benchmark,
     not_a_test,
     not_measurable,
     runtime_not_found,

@@ -132,7 +132,8 @@ fn changes(variant: &Variant) -> usize {
     variant.iter().filter(|v| **v != 0).count()
 }
 
-fn estimate(mut values: Vec<f64>) -> Option<Estimate> {
+/// The estimate of the median of the times.
+pub fn estimate(mut values: Vec<f64>) -> Option<Estimate> {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     if n == 0 {
