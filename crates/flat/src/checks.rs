@@ -59,9 +59,6 @@ impl Checks {
         true
     }
 
-    /// All checks.
-    pub const ALL: Checks = Checks { bounds: true, overflow: true, null: true, uninit: true };
-
     /// The list for `--check`.
     pub fn list(self) -> String {
         let all = [self.bounds, self.overflow, self.null, self.uninit];
