@@ -28,9 +28,9 @@ use crate::data::*;
 use checker::Checker;
 use nyala_base::{Id, Span};
 use nyala_ir::{Prim, Ty, Types, layout};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is checked.
+/// Faults that checked code looks for.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Checks {
     /// Accesses stay within the block, variable or static that their address belongs to, which is alive.
@@ -39,7 +39,7 @@ pub struct Checks {
     pub overflow: bool,
     /// Addresses are not null.
     pub null: bool,
-    /// What is read was written.
+    /// Bytes that are read were written before.
     pub uninit: bool,
 }
 
@@ -58,6 +58,9 @@ impl Checks {
         }
         true
     }
+
+    /// All checks.
+    pub const ALL: Checks = Checks { bounds: true, overflow: true, null: true, uninit: true };
 
     /// The list for `--check`.
     pub fn list(self) -> String {
@@ -86,6 +89,7 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
     }
     let chained = chained(module);
     let tables = Tables::new(module);
+    let mut places = FxHashMap::default();
     for func in (0..module.funcs.len()).map(Func::from_idx) {
         if module.func(func).blocks.is_empty() {
             continue;
@@ -94,7 +98,8 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
         let mut function =
             std::mem::replace(&mut module.funcs[func.idx()], Function::new("", Linkage::Internal, &[], &[]));
         let is_chained = chained.contains(&func);
-        Checker::new(module, &mut types, &mut function, (checks, texts), &tables, &chained).run(is_chained);
+        Checker::new(module, &mut types, &mut function, (checks, texts), &tables, &chained, &mut places)
+            .run(is_chained);
         module.funcs[func.idx()] = function;
         module.types = types;
     }

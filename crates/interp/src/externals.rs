@@ -56,7 +56,7 @@ pub struct Linker<'w> {
     pub program: Program<'w>,
     pub layouts: Layouts<'w>,
     pub memory: CheckedMemory,
-    /// What iterations of parallel loops access.
+    /// Accesses of the iterations of parallel loops.
     pub races: Races,
     /// The race that ends the program.
     pub race: Option<(Race, bool)>,

@@ -57,7 +57,7 @@ pub struct Race {
     pub iterations: (Option<i64>, i64),
 }
 
-/// What iterations have released by atomic operations at one address.
+/// Releases of iterations by atomic operations at one address.
 #[derive(Default)]
 struct Released {
     /// By iteration, how many had released before it.

@@ -31,7 +31,7 @@ const LEAST: usize = 8;
 /// Limit on batches.
 const MOST: usize = 100_000;
 
-/// What a benchmark took.
+/// The time of a benchmark.
 pub struct Measured {
     /// Seconds for each call.
     pub seconds: Estimate,

@@ -86,7 +86,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the user wrote of a launch: the launch, or what a kernel first does that a library launches.
+    /// The user's part of a launch: the launch, or the first instruction of a kernel that a library launches.
     fn users_launch(&self, launch: Span, kernel: &Function) -> Span {
         let is_users = |span: &Span| !span.is_none() && !self.library_files.contains(&span.file);
         let mut all = kernel.blocks.iter().flat_map(|b| b.insts.iter().map(|i| i.span));

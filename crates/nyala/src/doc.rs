@@ -19,7 +19,7 @@ pub struct Source {
     pub module: String,
     /// The name of the file in diagnostics.
     pub file: String,
-    /// What it contains.
+    /// Its content.
     pub text: String,
     /// Whether other files may share its page.
     pub shared: bool,
@@ -34,7 +34,7 @@ pub enum Format {
     Markdown,
 }
 
-/// What the pages say.
+/// The content of all pages.
 pub struct Reference {
     pages: Vec<Page>,
     /// Where things are, by their paths.
@@ -59,7 +59,7 @@ struct Page {
     anchors: Taken,
 }
 
-/// What a page says of one file.
+/// A page's section on one file.
 struct Part {
     /// The name of the file, if the page has several.
     title: Option<String>,
@@ -184,7 +184,7 @@ impl Reference {
         self.pages.len()
     }
 
-    /// What `names` means in the module, as far as it is documented. Names of outer modules and of the prelude can be seen.
+    /// The documented item that `names` means in the module. Names of outer modules and of the prelude can be seen.
     fn resolve(&self, module: &str, names: &[String]) -> Option<&Place> {
         let path: Vec<&str> = module.split("::").collect();
         let mut names: Vec<&str> = names.iter().map(|n| &**n).collect();
@@ -215,7 +215,7 @@ impl Reference {
         find(&["prelude"], &names)
     }
 
-    /// What a text in backticks means, if it is a name or a call: `view1(n, data)`.
+    /// The item that a text in backticks means, if that is a name or a call: `view1(n, data)`.
     fn resolve_code(&self, module: &str, code: &str) -> Option<&Place> {
         let end = code.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':')).unwrap_or(code.len());
         if !matches!(code[end..].bytes().next(), None | Some(b'(' | b'[')) {
@@ -240,7 +240,7 @@ impl Reference {
             for group in page.groups() {
                 for entry in &group.entries {
                     names.extend(indexed(page, i, group, entry));
-                    // What a trait's methods are is said of the trait.
+                    // The trait's own entry explains its methods.
                     let own = entry.kind != Kind::Impl || !entry.name.contains(" for ");
                     for inner in entry.members.iter().filter(|_| own).flat_map(|s| &s.groups) {
                         names.extend(inner.entries.iter().filter_map(|m| indexed(page, i, inner, m)));

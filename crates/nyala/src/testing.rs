@@ -9,6 +9,7 @@
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
+use nyala_flat::Checks;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
 
@@ -25,7 +26,11 @@ pub struct Engine {
     pub partial_evaluation: bool,
     /// `-O`.
     pub opt_level: u8,
+    /// What native code checks.
+    pub checks: Checks,
 }
+
+const NO_CHECKS: Checks = Checks { bounds: false, overflow: false, null: false, uninit: false };
 
 const fn compiled(
     name: &'static str,
@@ -33,7 +38,7 @@ const fn compiled(
     partial_evaluation: bool,
     opt_level: u8,
 ) -> Engine {
-    Engine { name, args, back_end: &LLVM, partial_evaluation, opt_level }
+    Engine { name, args, back_end: &LLVM, partial_evaluation, opt_level, checks: NO_CHECKS }
 }
 
 /// The interpreter, which checks most, comes first.
@@ -43,6 +48,7 @@ pub const ENGINES: &[Engine] = &[
     compiled("no-pe -O3", &["--no-pe", "-O3"], false, 3),
     compiled("-O0", &["-O0"], true, 0),
     compiled("-O3", &["-O3"], true, 3),
+    Engine { checks: Checks::ALL, ..compiled("checked", &["--check=bounds,overflow,null,uninit", "-O3"], true, 3) },
     Engine { back_end: &C, ..compiled("c", &["--engine", "c"], true, 3) },
 ];
 
@@ -51,6 +57,7 @@ impl Engine {
     pub fn set(self, options: &mut Options) {
         options.opt_level = self.opt_level;
         options.partial_evaluation = self.partial_evaluation;
+        options.checks = self.checks;
     }
 }
 

@@ -16,10 +16,10 @@
 //! initialized: that of foreign functions is not checked. Statics are in a table of the program.
 
 use crate::checked::MemoryFault;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The bounds of some memory. Compiled code reads all but the last word.
 #[repr(C)]
@@ -227,19 +227,18 @@ pub unsafe extern "C" fn nyala_check_free(pointer: *mut u8, site: *const c_char,
     heap.classes[region].lock().unwrap_or_else(PoisonError::into_inner).freed.push_back(number);
 }
 
-/// The statics of a program: whether they are known already, then pairs of an address and a size, up to a null address.
+/// The statics of a program: their objects, null before they are asked for, then pairs of an address and a size, up to a null
+/// address. Each program knows its own only, since others may be unloaded.
 #[repr(C)]
 pub struct Statics {
-    is_known: AtomicUsize,
+    objects: AtomicPtr<Vec<Object>>,
     first: [usize; 2],
 }
-
-static STATICS: RwLock<BTreeMap<usize, Object>> = RwLock::new(BTreeMap::new());
 
 /// The object around an address; null has one of no bytes.
 ///
 /// # Safety
-/// `statics` is the program's table.
+/// `statics` is null or the program's table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_check_object(address: usize, statics: *const Statics) -> *const Object {
     let heap = heap();
@@ -252,43 +251,42 @@ pub unsafe extern "C" fn nyala_check_object(address: usize, statics: *const Stat
         return nothing();
     }
     // SAFETY: the caller's promise.
-    unsafe { learn(statics) };
-    let known = STATICS.read().unwrap_or_else(PoisonError::into_inner);
-    match known.range(..=address).next_back() {
-        // Entries are never removed, and a map's entries may move: a copy stays.
-        Some((low, object)) if address - low <= object.size => leaked(*object),
+    let known = unsafe { objects(statics) };
+    let next = known.partition_point(|object| object.low <= address);
+    match known[..next].last() {
+        Some(object) if address - object.low <= object.size => object,
         _ => foreign(),
     }
 }
 
-/// A copy that stays, one for each object.
-fn leaked(object: Object) -> *const Object {
-    static COPIES: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
-    if let Some(&copy) = COPIES.read().unwrap_or_else(PoisonError::into_inner).get(&object.low) {
-        return copy as *const Object;
-    }
-    let mut copies = COPIES.write().unwrap_or_else(PoisonError::into_inner);
-    *copies.entry(object.low).or_insert_with(|| Box::leak(Box::new(object)) as *const Object as usize) as *const Object
-}
-
-/// Reads a table of statics, if it is new.
+/// The objects of a program's statics, by their addresses. They stay, since compiled code keeps their addresses.
 ///
 /// # Safety
-/// It is a program's table.
-unsafe fn learn(statics: *const Statics) {
-    // SAFETY: the caller's promise.
+/// `statics` is null or a program's table.
+unsafe fn objects(statics: *const Statics) -> &'static [Object] {
+    // SAFETY: the caller's promise. Objects are never freed.
     unsafe {
-        if statics.is_null() || (*statics).is_known.load(Ordering::Acquire) != 0 {
-            return;
+        let Some(table) = statics.as_ref() else { return &[] };
+        let known = table.objects.load(Ordering::Acquire);
+        if !known.is_null() {
+            return &*known;
         }
-        let mut known = STATICS.write().unwrap_or_else(PoisonError::into_inner);
-        let mut at = &raw const (*statics).first;
+        let mut found = Vec::new();
+        let mut at = &raw const table.first;
         while (*at)[0] != 0 {
             let [low, size] = *at;
-            known.insert(low, Object::new(low, size, [0, ones()]));
+            found.push(Object::new(low, size, [0, ones()]));
             at = at.add(1);
         }
-        (*statics).is_known.store(1, Ordering::Release);
+        found.sort_unstable_by_key(|object| object.low);
+        let new = Box::into_raw(Box::new(found));
+        match table.objects.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => &*new,
+            Err(first) => {
+                drop(Box::from_raw(new));
+                &*first
+            }
+        }
     }
 }
 
@@ -299,7 +297,7 @@ pub struct Call {
     around: *const Call,
 }
 
-/// What a check found.
+/// Faults, as compiled code numbers them.
 const OVERFLOW: i32 = 1;
 const UNINITIALIZED: i32 = 2;
 

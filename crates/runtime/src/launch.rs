@@ -164,7 +164,7 @@ pub unsafe extern "C" fn nyala_launch_device(platform: i32, device: i32, kernel:
     // SAFETY: the caller's promise.
     let (name, place) = unsafe { (bytes((*kernel).name), bytes((*kernel).place)) };
     let name = String::from_utf8_lossy(name);
-    // What the kernel prints does not go through this process's buffer.
+    // The kernel's output does not go through this process's buffer.
     nyala_flush();
     // SAFETY: the caller's promise.
     if let Err(message) = unsafe { launch(platform, device, kernel, &name, env) } {

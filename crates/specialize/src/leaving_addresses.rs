@@ -85,7 +85,7 @@ pub fn leaving_addresses(w: &World) -> Vec<Diagnostic> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Target {
     Static(nyala_ir::Global),
-    /// What a parameter of the function points to.
+    /// The memory that a parameter of the function points to.
     Param(Cont, u32),
 }
 

@@ -40,7 +40,7 @@ pub fn add(codes: &mut Codes, program: &str, which: usize, said: &str, cubin: &[
     }
 }
 
-/// What a tool says, and the machine code that it makes.
+/// A tool's output, and the machine code that it makes.
 pub type Assembled = Result<(String, Vec<u8>), String>;
 
 /// Adds the kernels of `bench/gpu`, ours beside those written in CUDA C++, where `assemble` runs a tool of the CUDA toolkit and

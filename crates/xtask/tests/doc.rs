@@ -19,7 +19,7 @@ fn pages(folder: &Path) -> BTreeMap<String, String> {
     files.map(|p| (p.file_name().unwrap().to_str().unwrap().into(), std::fs::read_to_string(p).unwrap())).collect()
 }
 
-/// What stands between `start` and the next `end`, each time.
+/// The texts between `start` and the next `end`, each time.
 fn between<'a>(text: &'a str, start: &str, end: char) -> Vec<&'a str> {
     text.split(start).skip(1).map(|rest| rest.split(end).next().unwrap()).collect()
 }

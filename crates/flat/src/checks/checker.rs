@@ -24,7 +24,17 @@ const ACCESS: u64 = 0;
 const OVERFLOW: u64 = 1;
 const UNINITIALIZED: u64 = 2;
 
-/// What an address was computed from, and how.
+/// An access of memory.
+struct Access {
+    address: Value,
+    /// The number of bytes.
+    size: u64,
+    /// It writes. Others read: atomic updates do both.
+    writes: bool,
+    mask: Option<Value>,
+}
+
+/// The way from another address to an address.
 struct Origin {
     root: Value,
     /// A number of bytes, and indices with the sizes of what they count.
@@ -49,6 +59,8 @@ pub struct Checker<'a, 't> {
     texts: &'a Texts<'t>,
     tables: &'a Tables,
     chained: &'a FxHashSet<Func>,
+    /// Globals with texts of places.
+    places: &'a mut FxHashMap<String, GlobalId>,
     defs: FxHashMap<Value, Inst>,
     /// Objects of addresses that others were computed from, and how far from their start these are; `None` before they are
     /// defined.
@@ -75,6 +87,7 @@ impl<'a, 't> Checker<'a, 't> {
         (checks, texts): (Checks, &'a Texts<'t>),
         tables: &'a Tables,
         chained: &'a FxHashSet<Func>,
+        places: &'a mut FxHashMap<String, GlobalId>,
     ) -> Self {
         Checker {
             module,
@@ -84,6 +97,7 @@ impl<'a, 't> Checker<'a, 't> {
             texts,
             tables,
             chained,
+            places,
             defs: FxHashMap::default(),
             objects: FxHashMap::default(),
             moved: FxHashSet::default(),
@@ -107,7 +121,7 @@ impl Checker<'_, '_> {
         if self.checks.needs_objects() {
             self.moved = self.escaping(&insts);
             for inst in &insts {
-                if let Some((address, ..)) = self.access(inst) {
+                if let Some(Access { address, .. }) = self.access(inst) {
                     let root = self.origin(address).root;
                     let is_gather = matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter));
                     let is_none = match self.function.as_const(root) {
@@ -203,8 +217,7 @@ impl Checker<'_, '_> {
         let result = inst.result;
         let op = inst.op;
         self.insts.push(inst);
-        if let Some((address, size, _, writes, mask)) = access
-            && writes
+        if let Some(Access { address, size, writes: true, mask }) = access
             && self.checks.uninit
         {
             self.note_write(address, size, mask.is_none() && !matches!(op, InstOp::Vector(VectorOp::Scatter)));
@@ -301,12 +314,10 @@ impl Checker<'_, '_> {
         let u8 = self.types.prim(Prim::U8);
         let bytes: Vec<u8> = text.bytes().filter(|&b| b != 0).chain([0]).collect();
         let ty = self.types.array(u8, bytes.len() as u64);
-        let init = Init::Bytes(bytes);
-        let found = self.module.globals.iter().rposition(|g| !g.mutable && g.ty == ty && g.init == init);
-        let id = match found {
-            Some(found) => GlobalId::from_idx(found),
-            None => self.module.add_global(Global { name: "site".into(), ty, mutable: false, space: 0, init }),
-        };
+        let id = *self.places.entry(text).or_insert_with(|| {
+            let init = Init::Bytes(bytes);
+            self.module.add_global(Global { name: "site".into(), ty, mutable: false, space: 0, init })
+        });
         let (array, plain) = (self.types.ptr(ty), self.types.ptr(u8));
         let address = self.function.constant(Const::Global(id), array);
         self.op(Op::Bitcast, &[address], plain)
@@ -354,31 +365,30 @@ impl Checker<'_, '_> {
 
     // Addresses.
 
-    /// The address, the bytes, whether it reads and writes, and the mask of an access of memory.
-    #[allow(clippy::type_complexity)]
-    fn access(&self, inst: &Inst) -> Option<(Value, u64, bool, bool, Option<Value>)> {
+    /// The access of memory that an instruction makes.
+    fn access(&self, inst: &Inst) -> Option<Access> {
         let size = |address: Value| {
             let pointee = self.types.pointee(self.function.ty(address))?;
-            let in_host = matches!(self.types.kind(self.function.ty(address)), TyKind::Ptr { space: 0, .. });
-            Some(layout::size_align(self.types, pointee)?.0).filter(|&n| in_host && n > 0)
+            Some(layout::size_align(self.types, pointee)?.0).filter(|&n| n > 0)
         };
         let lanes = |v: Value| {
             let (prim, n) = self.types.as_vector(self.function.ty(v))?;
             Some(layout::prim_size(prim) * u64::from(n))
         };
         let args = &inst.args;
+        let access = |address, size, writes, mask| Some(Access { address, size, writes, mask });
         match inst.op {
-            InstOp::Op(Op::Load | Op::AtomicLoad) => Some((args[0], size(args[0])?, true, false, None)),
-            InstOp::Op(Op::Store | Op::AtomicStore) => Some((args[0], size(args[0])?, false, true, None)),
+            InstOp::Op(Op::Load | Op::AtomicLoad) => access(args[0], size(args[0])?, false, None),
+            InstOp::Op(Op::Store | Op::AtomicStore) => access(args[0], size(args[0])?, true, None),
             InstOp::Op(op @ (Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)) => {
                 let address = args[op.writes()?.0 - 1];
-                Some((address, size(address)?, true, false, None))
+                access(address, size(address)?, false, None)
             }
             InstOp::Vector(op @ (VectorOp::Load | VectorOp::Gather)) => {
-                Some((args[0], lanes(inst.result?)?, true, false, op.mask(args)))
+                access(args[0], lanes(inst.result?)?, false, op.mask(args))
             }
             InstOp::Vector(op @ (VectorOp::Store | VectorOp::Scatter)) => {
-                Some((args[0], lanes(args[op.written()?])?, false, true, op.mask(args)))
+                access(args[0], lanes(args[op.written()?])?, true, op.mask(args))
             }
             _ => None,
         }
@@ -457,7 +467,9 @@ impl Checker<'_, '_> {
             match (inst.op, self.access(inst)) {
                 (InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea | Op::Prefetch), _)
                     if inst.result.is_none_or(|r| self.types.pointee(self.function.ty(r)).is_some()) => {}
-                (_, Some((address, ..))) => inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a)),
+                (_, Some(Access { address, .. })) => {
+                    inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a))
+                }
                 _ => inst.args.iter().for_each(|&a| escapes(a)),
             }
         }
@@ -490,8 +502,8 @@ impl Checker<'_, '_> {
 
     // Checks.
 
-    fn check(&mut self, inst: &Inst, access: &(Value, u64, bool, bool, Option<Value>)) {
-        let &(address, mut size, reads, _, mask) = access;
+    fn check(&mut self, inst: &Inst, access: &Access) {
+        let &Access { address, mut size, writes, mask } = access;
         if self.checks.null && !self.checks.bounds {
             let number = self.number(address);
             let least = self.literal(Prim::U64, 1 << 16);
@@ -568,7 +580,7 @@ impl Checker<'_, '_> {
             }
             self.require(holds, ACCESS, number, object);
         }
-        if let (true, true, None, Bounds::Object(object, _)) = (self.checks.uninit, reads, mask, bounds) {
+        if let (true, true, None, Bounds::Object(object, _)) = (self.checks.uninit, !writes, mask, bounds) {
             self.check_initialized(inst, number, size, object);
         }
     }
@@ -599,7 +611,7 @@ impl Checker<'_, '_> {
         };
         let (Some(n), true) = (self.lanes_of(inst).filter(|&n| n <= 64), self.checks.bounds) else { return };
         let Some((prim, _)) = self.types.as_vector(self.function.ty(inst.args[1])) else { return };
-        let Some((_, size, ..)) = self.access(inst) else { return };
+        let Some(Access { size, .. }) = self.access(inst) else { return };
         let (u8, u64) = (self.types.prim(Prim::U8), self.types.prim(Prim::U64));
         let bytes = self.types.ptr(u8);
         let index_ty = self.function.ty(inst.args[1]);
@@ -813,7 +825,7 @@ fn needed(function: &Function) -> FxHashSet<Value> {
             let is_pure = matches!(inst.op, InstOp::Op(op) if op.effect() == Effect::Total);
             found.extend(inst.result.filter(|_| is_used));
             if is_used || !is_pure {
-                // What a `select` does not select is not used, nor is the second operand of `&&` and `||` always.
+                // A `select` does not use what it does not select; `&&` and `||` do not always use the second operand.
                 let is_choice = matches!(inst.op, InstOp::Op(Op::Select | Op::And | Op::Or));
                 used.extend(inst.args.iter().copied().take(if is_choice { 1 } else { inst.args.len() }));
             }

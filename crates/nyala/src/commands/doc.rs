@@ -33,7 +33,7 @@ pub struct Doc {
     json: bool,
 }
 
-/// What is found, and what is wrong.
+/// The files to document, and what is wrong with them.
 #[derive(Default)]
 struct Found {
     files: Vec<Source>,

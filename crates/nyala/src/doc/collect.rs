@@ -182,7 +182,7 @@ impl Collector {
         page
     }
 
-    /// Of several things by one path, the first counts.
+    /// The first definition of a path counts.
     fn define(&mut self, path: String, page: usize, anchor: String) {
         self.reference.definitions.entry(path).or_insert(Place { page, anchor });
     }
@@ -429,7 +429,7 @@ impl Collector {
         };
         let signature = file.pieces(span.lo, i.span.hi, &bound);
         let members = self.methods(file, page, module, &ty, &anchor, &i.fns, (i.span.hi, span.hi), &bound);
-        // What is private is of no use to others.
+        // Nobody else can use private members.
         if members.is_empty() && !i.fns.is_empty() {
             return None;
         }

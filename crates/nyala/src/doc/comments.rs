@@ -48,7 +48,7 @@ pub fn gap(text: &str, before: bool, behind: bool) -> Gap {
     let mut gap = Gap::default();
     let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
     if behind {
-        // What is before an item in its line, perhaps `priv`.
+        // The text before an item in its line, perhaps `priv`.
         lines.pop();
     }
     if before && !lines.is_empty() {

@@ -24,7 +24,7 @@ pub struct Kernel {
     /// Names and types.
     parameters: Vec<String>,
     costs: Vec<Cost>,
-    /// What NVIDIA's assembler says.
+    /// Numbers from NVIDIA's assembler.
     code: Option<Code>,
 }
 
@@ -88,7 +88,7 @@ pub fn kernels(s: &mut Session, function: Option<&str>) -> Result<Vec<Kernel>, R
     Ok(found)
 }
 
-/// What NVIDIA's assembler says of the kernels of a module; nothing if it is not installed, or if they are no PTX.
+/// NVIDIA's assembler's numbers for the kernels of a module; nothing if it is not installed, or if they are no PTX.
 fn assembled(s: &mut Session, module: &Module) -> BTreeMap<String, Code> {
     let is_there = |c: &mut Command| c.arg("--version").output().is_ok_and(|o| o.status.success());
     let Some(tool) = devices::cuda_tools("ptxas").find(|path| is_there(&mut Command::new(path))) else {

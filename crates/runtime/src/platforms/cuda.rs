@@ -82,7 +82,7 @@ fn is_ptx(code: &[u8]) -> bool {
     lines.next().is_some_and(|line| line.starts_with(b".version "))
 }
 
-/// What the driver says about PTX that it does not take.
+/// The driver's complaints about PTX that it does not take.
 struct Log(Vec<u8>);
 
 impl Log {

@@ -1,4 +1,4 @@
-//! What drivers make of kernels, kept on disk between runs: compiling takes a driver longer than most kernels run.
+//! Kernels as drivers compiled them, kept on disk between runs: compiling takes a driver longer than most kernels run.
 //! `NYALA_KERNEL_CACHE=0` does without.
 
 use crate::cache::{Cache, Key};

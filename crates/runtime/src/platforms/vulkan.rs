@@ -56,7 +56,7 @@ struct Allocation {
     address: u64,
 }
 
-/// What the code says of a kernel: where its arguments are, how many bytes they have, and the memory of a block.
+/// Facts on a kernel from its code: where its arguments are, how many bytes they have, and the memory of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Note {
     in_memory: bool,
@@ -64,7 +64,7 @@ struct Note {
     shared: usize,
 }
 
-/// What a device can do.
+/// A device's abilities.
 struct Abilities {
     /// Capabilities, whether the device has them, and what they are for people.
     capabilities: Vec<(u32, bool, &'static str)>,
@@ -164,7 +164,7 @@ fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
     })
 }
 
-/// What a module says of its kernels.
+/// The notes on kernels in a module.
 fn notes(words: &[u32]) -> HashMap<String, Note> {
     let mut found = HashMap::new();
     for (_, inst) in instructions(words).filter(|i| i.0 == code::OP_MODULE_PROCESSED) {
@@ -482,7 +482,7 @@ impl Device {
             .name(&symbol)
             .specialization_info(&special);
         let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
-        // What the driver made of it in an earlier run; the driver itself checks it.
+        // The driver's result of an earlier run; the driver itself checks it.
         let device = self.identity;
         let kept = Kept::of(&[b"vulkan", code, name.as_bytes(), &values, &device]);
         let bytes = kept.get();
@@ -566,7 +566,7 @@ impl Device {
     }
 }
 
-/// What a device can do, by its features and properties.
+/// A device's abilities, by its features and properties.
 fn abilities(
     has: &vk::PhysicalDeviceFeatures,
     has11: &vk::PhysicalDeviceVulkan11Features,
