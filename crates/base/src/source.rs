@@ -97,6 +97,12 @@ impl Calls {
         id
     }
 
+    /// The places of the calls by which code came where it is, innermost first, each with the calls around it.
+    pub fn places(&self, code: Span) -> impl Iterator<Item = Span> {
+        std::iter::successors(self.all.get(code.call.0 as usize), |(call, _)| self.all.get(call.call.0 as usize))
+            .map(|(call, _)| *call)
+    }
+
     /// The calls by which code came where it is, innermost first: the function's name, the place of its call.
     pub fn around(&self, code: Span) -> impl Iterator<Item = (&str, Span)> {
         let mut at = code.call;

@@ -258,6 +258,8 @@ pub enum Terminator {
         callee: Callee,
         /// The arguments, without the code address.
         args: Vec<Value>,
+        /// The call in the source.
+        span: Span,
     },
     /// Is never executed: undefined behavior if it is.
     Unreachable,
@@ -293,7 +295,7 @@ impl Terminator {
                 then.args.iter().chain(&els.args).copied().for_each(f);
             }
             Terminator::Return(args) => args.iter().copied().for_each(f),
-            Terminator::TailCall { callee, args } => {
+            Terminator::TailCall { callee, args, .. } => {
                 if let Callee::Indirect(v) = callee {
                     f(*v);
                 }
@@ -312,7 +314,7 @@ impl Terminator {
                 then.args.iter_mut().chain(&mut els.args).for_each(|v| *v = f(*v));
             }
             Terminator::Return(args) => args.iter_mut().for_each(|v| *v = f(*v)),
-            Terminator::TailCall { callee, args } => {
+            Terminator::TailCall { callee, args, .. } => {
                 if let Callee::Indirect(v) = callee {
                     *v = f(*v);
                 }

@@ -242,7 +242,7 @@ impl<'m> Escapes<'m> {
     pub(crate) fn derived_in_frame(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
         let derived = self.derived_if_it_ends(func, base)?;
         let goes_along = |block: &BlockData| match &block.term {
-            Terminator::TailCall { callee, args } => {
+            Terminator::TailCall { callee, args, .. } => {
                 let code = match callee {
                     Callee::Indirect(code) => Some(code),
                     Callee::Func(_) => None,
@@ -391,10 +391,10 @@ impl<'m> Escapes<'m> {
                 }
                 let found = match &block.term {
                     Terminator::Return(values) if values.iter().any(|v| derived[v.idx()]) => Fate::Returned,
-                    Terminator::TailCall { callee: Callee::Func(callee), args } => {
+                    Terminator::TailCall { callee: Callee::Func(callee), args, .. } => {
                         of_params(*callee, &given(&derived, *callee, args))
                     }
-                    Terminator::TailCall { callee: Callee::Indirect(_), args } if may_be_kept(&derived, args) => {
+                    Terminator::TailCall { callee: Callee::Indirect(_), args, .. } if may_be_kept(&derived, args) => {
                         Fate::Returned
                     }
                     _ => Fate::Ends,

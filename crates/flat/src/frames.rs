@@ -87,7 +87,7 @@ fn find(module: &Module, escapes: &mut Escapes, stay: FxHashSet<Value>, function
         }
     }
     for (i, block) in function.blocks.iter().enumerate() {
-        if let Terminator::TailCall { callee, args } = &block.term {
+        if let Terminator::TailCall { callee, args, .. } = &block.term {
             let code = matches!(callee, Callee::Indirect(v) if finder.derived[v.idx()]);
             keeps[i] = finder.escaped || code || args.iter().any(|a| finder.derived[a.idx()]);
         }

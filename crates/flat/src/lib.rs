@@ -26,6 +26,7 @@ pub mod analysis;
 mod checks;
 pub mod counts;
 mod data;
+pub mod ensure;
 pub mod escape;
 pub mod frames;
 mod kernels;

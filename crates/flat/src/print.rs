@@ -325,10 +325,10 @@ impl Printer<'_> {
                 writeln!(out, "  branch {}, {}, {}", self.value(*cond), edge(then), edge(els))
             }
             Terminator::Return(args) => writeln!(out, "  return({})", self.values(args)),
-            Terminator::TailCall { callee: Callee::Func(f), args } => {
+            Terminator::TailCall { callee: Callee::Func(f), args, .. } => {
                 writeln!(out, "  tail_call {}({})", self.funcs[f.idx()], self.values(args))
             }
-            Terminator::TailCall { callee: Callee::Indirect(v), args } => {
+            Terminator::TailCall { callee: Callee::Indirect(v), args, .. } => {
                 writeln!(out, "  tail_call_indirect {}({})", self.value(*v), self.values(args))
             }
             Terminator::Unreachable => writeln!(out, "  unreachable"),

@@ -187,7 +187,7 @@ impl Finder<'_> {
                     _ => {}
                 }
             }
-            if let Terminator::TailCall { callee: Callee::Func(callee), args } = &block.term {
+            if let Terminator::TailCall { callee: Callee::Func(callee), args, .. } = &block.term {
                 work.push((*callee, args.iter().map(|&a| of(a)).collect()));
             }
         }

@@ -628,7 +628,7 @@ impl Reader {
                     Callee::Indirect(self.value(func, scope)?)
                 };
                 self.expect('(')?;
-                Terminator::TailCall { callee, args: self.list(')', |r| r.value(func, scope))? }
+                Terminator::TailCall { callee, args: self.list(')', |r| r.value(func, scope))?, span: Span::NONE }
             }
         }))
     }

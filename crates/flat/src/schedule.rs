@@ -426,7 +426,7 @@ impl Scheduler<'_> {
             }
             b.terminate(Terminator::Return(results));
         } else {
-            b.terminate(Terminator::TailCall { callee: Callee::Func(target), args });
+            b.terminate(Terminator::TailCall { callee: Callee::Func(target), args, span: Span::NONE });
         }
         code
     }

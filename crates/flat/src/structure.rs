@@ -88,7 +88,7 @@ pub fn structure(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
 /// Turns tail calls into calls.
 pub(crate) fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) {
     for i in 0..function.blocks.len() {
-        let Terminator::TailCall { callee, args } = function.blocks[i].term.clone() else { continue };
+        let Terminator::TailCall { callee, args, .. } = function.blocks[i].term.clone() else { continue };
         let rets = match callee {
             Callee::Func(f) => rets_of(f),
             Callee::Indirect(_) => function.rets.clone(),

@@ -110,7 +110,7 @@ fn targets(module: &Module, func: Func, jumps: &[bool], taken: &[bool]) -> Vec<u
     for block in function.blocks.iter().zip(jumps).filter(|b| *b.1).map(|b| b.0) {
         match &block.term {
             Terminator::TailCall { callee: Callee::Func(f), .. } => found.push(f.idx()),
-            Terminator::TailCall { callee: Callee::Indirect(_), args } => {
+            Terminator::TailCall { callee: Callee::Indirect(_), args, .. } => {
                 found.extend((0..module.funcs.len()).filter(|&f| fits(module, function, args, taken, f)));
             }
             _ => {}
@@ -138,7 +138,7 @@ fn loop_of(function: &mut Function, this: Func, jumps: &[bool]) {
     for (b, jumps) in jumps.iter().enumerate().filter(|(_, jumps)| **jumps) {
         let at = if b == 0 { body.idx() } else { b };
         let term = &mut function.blocks[at].term;
-        if let (Terminator::TailCall { callee: Callee::Func(f), args }, true) = (&mut *term, *jumps)
+        if let (Terminator::TailCall { callee: Callee::Func(f), args, .. }, true) = (&mut *term, *jumps)
             && *f == this
         {
             *term = Terminator::Jump(Edge { block: body, args: std::mem::take(args) });
@@ -225,7 +225,7 @@ fn enter(module: &mut Module, member: usize, all: Func, k: usize, tys: &[Ty], fi
     let mut args: Vec<Value> = tys.iter().map(|&ty| new.undef(ty)).collect();
     args[0] = new.constant(Const::Bits(k as u64), tys[0]);
     args[first..first + params.len()].copy_from_slice(&params);
-    let term = Terminator::TailCall { callee: Callee::Func(all), args };
+    let term = Terminator::TailCall { callee: Callee::Func(all), args, span: nyala_base::Span::NONE };
     new.blocks.push(BlockData { name: "entry".into(), params, insts: Vec::new(), term });
     module.funcs[member] = new;
 }
@@ -282,7 +282,7 @@ impl Merged<'_> {
 
     /// Turns the call that ends a block into jumps to members.
     fn end(&mut self, b: usize, old: &Function, old_args: &[Value], taken: &[bool]) {
-        let Terminator::TailCall { callee, args } = self.function.blocks[b].term.clone() else { return };
+        let Terminator::TailCall { callee, args, .. } = self.function.blocks[b].term.clone() else { return };
         let code = match callee {
             Callee::Func(f) => {
                 if let Some(k) = self.members.iter().position(|&m| m == f.idx()) {
@@ -311,7 +311,7 @@ impl Merged<'_> {
             };
             let then = self.jump(k, &args);
             let next = Block::from_idx(self.function.blocks.len());
-            let last = Terminator::TailCall { callee, args: args.clone() };
+            let last = Terminator::TailCall { callee, args: args.clone(), span };
             self.function.blocks.push(BlockData {
                 name: "other".into(),
                 params: Vec::new(),

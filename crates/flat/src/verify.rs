@@ -216,7 +216,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         let fits = v.types().pointee(ty(at - 1)) == Some(ty(written - 1));
         v.check(fits, "what is stored has the type that the address points to");
     }
-    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline) {
+    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline | Op::Watch) {
         return v.check(inst.result.is_none(), "a store or fence has no result");
     }
     let Some(result) = result else { return v.check(false, &format!("`{}` has a result", op.name())) };
@@ -362,6 +362,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Fence
         | Op::Prefetch
         | Op::Pipeline
+        | Op::Watch
         | Op::Known
         | Op::Hlt
         | Op::Unfold
@@ -440,7 +441,7 @@ fn verify_terminator(v: &mut Verifier, term: &Terminator) {
             v.check(fine, "a branch is decided by a `bool`");
         }
         Terminator::Return(args) => v.check(tys(args) == function.rets, "returned values have the results' types"),
-        Terminator::TailCall { callee: Callee::Func(callee), args } => {
+        Terminator::TailCall { callee: Callee::Func(callee), args, .. } => {
             let Some(callee) = v.module.funcs.get(callee.idx()) else {
                 return v.check(false, "a callee is a function of the module");
             };

@@ -429,7 +429,7 @@ impl FunctionEmitter<'_, '_> {
                 }
             }
             Terminator::Return(args) => self.emit_return(args)?,
-            Terminator::TailCall { callee, args } => self.emit_tail_call(b, *callee, args)?,
+            Terminator::TailCall { callee, args, .. } => self.emit_tail_call(b, *callee, args)?,
             Terminator::Unreachable => self.line(format_args!("unreachable")),
         }
         Ok(())

@@ -107,6 +107,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::WorkItem
         | Op::Known
         | Op::Pipeline
+        | Op::Watch
         | Op::Hlt
         | Op::Unfold
         | Op::Run

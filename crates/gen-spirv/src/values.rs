@@ -27,7 +27,7 @@ pub(crate) fn operation(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<
         Op::Lea => memory::lea(f, arg(0)?, arg(1)?)?,
         Op::Aligned | Op::Restrict | Op::Known | Op::Hlt | Op::Unfold | Op::Run => f.value(arg(0)?)?,
         Op::Scope => f.e.u32(0),
-        Op::Prefetch | Op::Pipeline => return Ok(None),
+        Op::Prefetch | Op::Pipeline | Op::Watch => return Ok(None),
         Op::Alloc => return Err(bug("memory of the heap in a kernel")),
         Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
             return atomics::atomic(f, op, inst);

@@ -40,6 +40,7 @@
 
 pub mod builtins;
 pub mod cont;
+pub mod ensure;
 pub mod eta;
 pub mod facts;
 pub mod fold;

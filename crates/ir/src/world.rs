@@ -6,6 +6,7 @@
 
 use crate::builtins::Builtin;
 use crate::cont::{AsmInfo, Body, ContData, Linkage, NameTable, Names, Pooled, Rare};
+use crate::ensure::Ensure;
 use crate::fold;
 use crate::fold::ConstantFault;
 use crate::ops::{Effect, Op};
@@ -155,6 +156,8 @@ pub struct World {
     fast: bool,
     /// Faults that folding came across, to be reported as warnings.
     pub fold_warnings: Vec<(Span, ConstantFault)>,
+    /// What the program asserts of its code.
+    pub ensures: Vec<Ensure>,
     pub(crate) names: Arc<NameTable>,
     index_by_symbol: FxHashMap<String, Cont>,
     index_by_asm: FxHashMap<(AsmInfo, Ty), Cont>,

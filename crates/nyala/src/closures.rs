@@ -272,6 +272,7 @@ impl Finder<'_> {
     fn ask_compiled_code(&mut self) {
         let w = self.w;
         let Some((mut module, sources)) = nyala_flat::schedule_with_sources(w, &mut Sink::default()) else { return };
+        nyala_flat::ensure::watch(&mut module, &[], &w.calls);
         nyala_flat::count_environments(&mut module);
         let mut others: Vec<(Cont, &str)> = Vec::new();
         for (code, on_heap) in nyala_flat::environments_by_code(&module) {

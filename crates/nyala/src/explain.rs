@@ -655,7 +655,7 @@ impl<'a> Builder<'a> {
 }
 
 /// The place of a span, or `None` if it is not in a source file.
-fn place(sources: &Sources, span: Span) -> Option<Place> {
+pub(crate) fn place(sources: &Sources, span: Span) -> Option<Place> {
     if span.is_none() {
         return None;
     }

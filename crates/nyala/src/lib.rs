@@ -17,6 +17,7 @@ mod devices;
 pub mod diagnostics;
 pub mod doc;
 mod emit;
+mod ensures;
 pub mod explain;
 mod faults;
 pub mod files;
@@ -34,6 +35,8 @@ use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_c
 use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Calls, Diagnostic, FileId, Severity, Sink, Sources, Span};
+use nyala_flat::ensure::Stage;
+use nyala_ir::ensure::Ensure;
 use nyala_ir::{Builtin, Cont, Node, Target, World};
 use nyala_specialize::record::Record;
 use nyala_syntax::ast;
@@ -178,6 +181,8 @@ pub struct Session {
     tuned_file: Option<FileId>,
     /// The calls that were unfolded in the program specialized last.
     calls: Calls,
+    /// The assertions on code of the program lowered last.
+    ensures: Vec<Ensure>,
 }
 
 /// Where a program reaches an operation that is not implemented.
@@ -201,6 +206,7 @@ impl Session {
             library_files: Vec::new(),
             tuned_file: None,
             calls: Calls::default(),
+            ensures: Vec::new(),
         }
     }
 
@@ -354,6 +360,7 @@ impl Session {
             );
             s.checked(world)
         })?;
+        self.ensures = std::mem::take(&mut world.ensures);
         self.compute_statics(&mut world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, fault) in std::mem::take(&mut world.fold_warnings) {
@@ -495,6 +502,7 @@ impl Session {
     pub fn vector_notes(&mut self, residual: &World) -> Result<Vec<nyala_vectorize::Note>, Reported> {
         let module = nyala_flat::schedule(residual, &mut self.sink);
         let mut module = self.checked(module)?;
+        nyala_flat::ensure::watch(&mut module, &[], &self.calls);
         module.set_target(self.target());
         for pass in pipelines::FLAT.iter().take_while(|p| p.name != "vectorize") {
             (pass.run)(&mut module, &self.options);
@@ -529,10 +537,15 @@ impl Session {
             |m| m.as_ref().map_or(0, |(m, _)| size(m)),
         );
         let (mut module, sources) = self.checked(scheduled)?;
+        let mut failures = nyala_flat::ensure::watch(&mut module, &self.ensures, &self.calls);
+        let judge = |s: &Session, module: &_, stage| nyala_flat::ensure::judge(module, &s.ensures, &s.calls, stage);
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
+            if pass.name == "lower-launches" {
+                failures.append(&mut judge(self, &module, Stage::Plain));
+            }
             if !back_end.takes_pass(pass, &module) {
                 continue;
             }
@@ -549,6 +562,11 @@ impl Session {
             module = self.checked(Some(module))?;
             self.verify_flat(pass.name, &module)?;
         }
+        // Other back ends do not always vectorize.
+        if back_end.name == pipelines::LLVM.name {
+            failures.append(&mut judge(self, &module, Stage::Vectorized));
+        }
+        ensures::report(self, &failures)?;
         self.prepare_devices(&mut module)?;
         self.insert_checks(&mut module)?;
         Ok((module, sources))

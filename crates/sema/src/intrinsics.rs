@@ -10,6 +10,9 @@ use nyala_ir::{LaneOp, Op, Scope, WorkItem};
 pub enum Intrinsic {
     Math(Op),
     PeInfo,
+    /// `ensure_residual(text)`, see [`nyala_ir::ensure`].
+    EnsureResidual,
+    EnsureNoBranch,
     PeKnown,
     Sizeof,
     Alignof,
@@ -200,6 +203,8 @@ fn index(name: &str) -> Option<Intrinsic> {
 pub fn find(name: &str) -> Intrinsic {
     match name {
         "pe_info" => Intrinsic::PeInfo,
+        "ensure_residual" => Intrinsic::EnsureResidual,
+        "ensure_no_branch" => Intrinsic::EnsureNoBranch,
         "pe_known" => Intrinsic::PeKnown,
         "sizeof" => Intrinsic::Sizeof,
         "alignof" => Intrinsic::Alignof,
@@ -267,6 +272,7 @@ pub fn expected_type(intrinsic: &Intrinsic) -> Option<String> {
         Intrinsic::Assert => "fn(bool) -> ()",
         Intrinsic::Panic => "fn(&[u8]) -> !",
         Intrinsic::StaticAssert => "fn(bool, &[u8]) -> ()",
+        Intrinsic::EnsureResidual => "fn(&[u8]) -> ()",
         Intrinsic::Expect => "fn(i32, i32) -> i32",
         Intrinsic::MulAdd => "fn(f32, f32, f32) -> f32",
         Intrinsic::Machine(instruction) => return Some(instruction.expected()),

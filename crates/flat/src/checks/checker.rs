@@ -241,7 +241,7 @@ impl Checker<'_, '_> {
                     self.call(self.tables.free, &[address, site, calls], None);
                 }
             }
-            Terminator::TailCall { callee: Callee::Func(f), args } if self.chained.contains(f) => {
+            Terminator::TailCall { callee: Callee::Func(f), args, .. } if self.chained.contains(f) => {
                 let bytes = self.bytes();
                 args.push(self.calls_value(bytes));
             }

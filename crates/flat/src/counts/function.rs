@@ -261,7 +261,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                     self.note_use(&mut uses, v, self.is_passed_on(v));
                 }
             }
-            Terminator::TailCall { callee, args } => {
+            Terminator::TailCall { callee, args, .. } => {
                 for (i, &v) in args.iter().enumerate() {
                     let consumes = match callee {
                         Callee::Func(callee) if self.bases.contains(&v) => self.on_heap.owns_param(*callee, i),
@@ -561,7 +561,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                 self.release_dead(before, &uses, &none);
                 self.end_variables();
             }
-            Terminator::TailCall { callee, args } => {
+            Terminator::TailCall { callee, args, .. } => {
                 *args = args.iter().map(|&v| self.defined(v)).collect();
                 self.retain_for(&uses.consumed, &none);
                 // A tail call that passes the address of a variable becomes a call.

@@ -166,7 +166,7 @@ impl Flows {
             }
         }
         for block in &function.blocks {
-            if let Terminator::TailCall { callee: Callee::Func(callee), args } = &block.term {
+            if let Terminator::TailCall { callee: Callee::Func(callee), args, .. } = &block.term {
                 (0..args.len()).for_each(|i| self.note(Place::Param(*callee, i), func, args[i]));
             }
         }

@@ -139,7 +139,7 @@ fn access(module: &Module, func: Func, address: Value) -> Access {
                     work.extend(edge.args.iter().zip(params).filter(|(a, _)| **a == address).map(|(_, &p)| (func, p)));
                 }
                 match &block.term {
-                    Terminator::TailCall { callee: Callee::Func(f), args } => {
+                    Terminator::TailCall { callee: Callee::Func(f), args, .. } => {
                         pass_on(module, *f, args, address, &mut work);
                         if module.func(*f).is_foreign() {
                             return Access::Escapes;

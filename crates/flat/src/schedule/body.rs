@@ -347,7 +347,7 @@ impl Scheduler<'_> {
                     }
                 };
             }
-            Op::Prefetch => {
+            Op::Prefetch | Op::Watch => {
                 self.builder(b, block, span).effect(op, &args);
                 return None;
             }
@@ -572,7 +572,7 @@ impl Scheduler<'_> {
         let is_foreign = matches!(callee, Callee::Func(f) if self.module.func(f).is_foreign());
         let is_loop = known == Some(b.cont) && !self.is_function(b.cont);
         if is_loop || !is_foreign && self.is_jump(b.cont, c, group) {
-            return Terminator::TailCall { callee, args };
+            return Terminator::TailCall { callee, args, span: body.origin };
         }
         let rets = group.map_or(own.clone(), |g| self.groups.all[g].tys.clone());
         let mut fb = self.builder(b, block, body.origin);

@@ -88,7 +88,7 @@ impl FunctionEmitter<'_, '_> {
                 self.give_back(value);
                 Ok(())
             }
-            Terminator::TailCall { callee, args } => calls::tail_call(self, *callee, args),
+            Terminator::TailCall { callee, args, .. } => calls::tail_call(self, *callee, args),
             Terminator::Unreachable => {
                 self.flush(true)?;
                 let text = self.e.dialect.unreachable.to_string();

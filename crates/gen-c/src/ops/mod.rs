@@ -139,6 +139,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         | Op::Fence
         | Op::Prefetch
         | Op::Pipeline
+        | Op::Watch
         | Op::Known
         | Op::Hlt
         | Op::Unfold

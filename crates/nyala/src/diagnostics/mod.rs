@@ -8,6 +8,7 @@ pub mod cannot_read;
 pub mod cannot_write;
 pub(crate) mod constant_fault;
 pub(crate) mod division_fault;
+pub(crate) mod ensure_failed;
 pub(crate) mod entry_type;
 pub(crate) mod heap_closure;
 pub(crate) mod illegal_instruction;
@@ -38,6 +39,7 @@ nyala_base::codes![
     cannot_write,
     constant_fault,
     division_fault,
+    ensure_failed,
     entry_type,
     heap_closure,
     illegal_instruction,

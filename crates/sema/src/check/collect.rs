@@ -565,6 +565,7 @@ impl<'a> Checker<'a, '_> {
         match (intrinsic, params) {
             (Spawn, [body]) => takes(types, *body, &[]) && types.as_prim(result) == Some(Prim::I32),
             (Assert, [cond]) => types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT,
+            (EnsureResidual, [text]) => is_text(types, *text) && result == TypeTable::UNIT,
             (Panic, [text]) => is_text(types, *text) && result == TypeTable::NEVER,
             (StaticAssert, [cond, text]) => {
                 is_text(types, *text) && types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT

@@ -9,6 +9,7 @@ pub(crate) mod bad_asm;
 pub(crate) mod bad_bitcast;
 pub(crate) mod bad_cast;
 pub(crate) mod bad_constant;
+pub(crate) mod bad_ensure;
 pub(crate) mod bad_index;
 pub(crate) mod bad_operand;
 pub(crate) mod bad_pattern;
@@ -78,6 +79,7 @@ nyala_base::codes![
     bad_bitcast,
     bad_cast,
     bad_constant,
+    bad_ensure,
     bad_index,
     bad_operand,
     bad_pattern,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::intrinsics::{Intrinsic, Test};
+use nyala_ir::ensure::{self, Ensure};
 use nyala_syntax::ast::{ExprKind, For, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
@@ -182,6 +183,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                         let (text_first, span) = (args.iter().rev().copied().collect::<Vec<_>>(), span);
                         return Some(self.at_compile_time(Builtin::StaticAssert, &text_first, span));
                     }
+                    Intrinsic::EnsureResidual => return Some(self.ensure_residual(args, span)),
+                    Intrinsic::EnsureNoBranch => return Some(self.ensure_no_branch(args, span)),
                     Intrinsic::Assert => return Some(self.assert(args, span)),
                     _ => args.iter().map(|a| self.value(*a)).collect(),
                 };
@@ -322,6 +325,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     self.w.undef(ir_ty)
                 }
             },
+            (Intrinsic::EnsureResidual | Intrinsic::EnsureNoBranch, _) => self.w.unit(),
             (Intrinsic::Machine(instruction), _) => self.instruction(*instruction, vals, ir_ty, span),
             _ => self.w.undef(ir_ty),
         }
@@ -363,6 +367,40 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let args = if builtin == Builtin::StaticAssert { [value, text] } else { [text, value] };
         self.launch(builtin, &args);
         self.w.unit()
+    }
+
+    /// Notes what a block asserts of its code. The text is a literal.
+    fn ensure_residual(&mut self, args: &[ExprId], place: Span) -> Val {
+        let &[text, ..] = args else { return self.w.unit() };
+        let span = self.ast()[text].span;
+        let ExprKind::Str(bytes) = &self.ast()[text].kind else {
+            self.report(bad_ensure::not_a_literal(span));
+            return self.w.unit();
+        };
+        match ensure::read(String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).trim()) {
+            Ok(terms) => self.ensure(terms, place),
+            Err(term) => self.report(bad_ensure::unknown(span, &term)),
+        }
+        self.w.unit()
+    }
+
+    /// Marks a value on which no branch may depend.
+    fn ensure_no_branch(&mut self, args: &[ExprId], place: Span) -> Val {
+        let vals: Vec<Val> = args.iter().map(|&a| self.value(a)).collect();
+        if let (&[val, ..], Some(mem)) = (&vals[..], self.mem(place)) {
+            self.w.set_origin(place);
+            let mem = self.w.op(Op::Watch, &[mem, val]);
+            self.set_mem(mem);
+            self.ensure(Vec::new(), place);
+        }
+        self.w.unit()
+    }
+
+    fn ensure(&mut self, terms: Vec<ensure::Term>, place: Span) {
+        // Instances of a generic function have it once each.
+        if self.w.ensures.iter().all(|known| known.place != place) {
+            self.w.ensures.push(Ensure { place, scope: self.scope, terms });
+        }
     }
 
     /// An intrinsic as a function.

@@ -27,7 +27,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             match &ast[e].kind {
                 ExprKind::Block(block) if !defers(block) => {
                     let old = self.set_marks(block.marks);
+                    let outer = std::mem::replace(&mut self.scope, ast[e].span);
                     self.tail_block(block, ret);
+                    self.scope = outer;
                     self.set_marks(old);
                     return;
                 }

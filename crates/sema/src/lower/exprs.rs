@@ -2,6 +2,7 @@
 
 use super::operators::Operands;
 use super::*;
+use crate::intrinsics::Intrinsic;
 use nyala_ir::Prim;
 use nyala_ir::scalar::float_bits;
 use nyala_syntax::ast::{BinaryOp, ExprKind, Lambda, UnaryOp};
@@ -197,7 +198,12 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let ty = self.ir_ty(ty);
                 self.w.op_ty(Op::Splat, ty, &[elem])
             }
-            ExprKind::Block(block) => self.block_value(block),
+            ExprKind::Block(block) => {
+                let outer = std::mem::replace(&mut self.scope, span);
+                let value = self.block_value(block);
+                self.scope = outer;
+                value
+            }
             ExprKind::Unary(op, inner) => self.unary(*op, *inner, e),
             ExprKind::AddrOf { mutable, place } => self.address(*place, *mutable),
             ExprKind::IncDec { inc, prefix, place } => {
@@ -304,6 +310,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     fn path(&mut self, e: ExprId, span: Span) -> Val {
+        if let Some(Entity::Fn(id)) = self.p.resolved.get(&self.g(e))
+            && let FnKind::Intrinsic(Intrinsic::EnsureResidual | Intrinsic::EnsureNoBranch) =
+                self.p.fns[id.0 as usize].kind
+        {
+            let message = "an assertion on code as a function value is not supported";
+            self.report(limitation::error(span, message, "call it where the code is"));
+        }
         match self.p.resolved.get(&self.g(e)) {
             Some(Entity::Type(param)) => {
                 let (value, ty) = (self.mono(*param), self.ty_of(e));

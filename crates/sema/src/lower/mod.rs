@@ -120,6 +120,8 @@ struct Lowerer<'p, 'a, 's> {
     mode: Mode,
     /// The code being lowered is inside of `@racy`.
     is_racy: bool,
+    /// The innermost block around what is lowered.
+    scope: Span,
     cur: Option<Cur>,
     /// The program's types, and those of its instances.
     types: TypeTable,
@@ -172,6 +174,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             module: 0,
             mode: Mode::Code,
             is_racy: false,
+            scope: Span::NONE,
             cur: None,
             types: p.types.for_lowering(),
             env: Env::default(),

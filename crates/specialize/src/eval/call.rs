@@ -303,7 +303,8 @@ impl Evaluator<'_> {
             let mut is_new = false;
             if let Some(nodes) = nodes {
                 let n_stubs = self.stubs.len();
-                let made_by = self.made_by(&call.callee);
+                // A copy for known values belongs to the call that asks for it first.
+                let made_by = self.call_of(k, self.made_by(&call.callee), self.dst.current_origin());
                 let s = self.stub(k, plan.mask, nodes.specialized(plan.mask), made_by);
                 self.stubs[s].is_general |= plan.reasons.drift != 0;
                 (stub, is_new) = (Callee::Stub(s), n_stubs < self.stubs.len());

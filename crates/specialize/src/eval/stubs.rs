@@ -425,7 +425,8 @@ impl Evaluator<'_> {
         };
         let data = self.source.cont(k);
         let names = data.names.keep(kept.iter().zip(&fixed).filter(|(_, f)| f.is_none()).map(|(&i, _)| i));
-        self.call = if self.is_top_level(k) { Span::NO_CALL } else { self.stubs[s].call };
+        let stub = &self.stubs[s];
+        self.call = if stub.mask == 0 && self.is_top_level(k) { Span::NO_CALL } else { stub.call };
         self.set_origin(data.origin);
         self.dst.set_params(block, names);
         if self.record.is_some() {
