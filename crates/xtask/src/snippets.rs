@@ -118,7 +118,8 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
         }
         ("errors", []) => {
             let _ = s.graph().and_then(|w| s.residual(&w)).and_then(|w| s.flat(&w));
-            return Ok(s.render(false));
+            let found = s.render(false);
+            return if found.is_empty() { Err("the program has no errors".into()) } else { Ok(found) };
         }
         ("output", []) => {
             let file = program.folder.join(&program.name);
