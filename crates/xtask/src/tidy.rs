@@ -1,6 +1,6 @@
 //! Checks the repository: the layer table of ARCHITECTURE.md against folders, dependencies and headers; unsafe code;
 //! file lengths; promises in comments; citations of pages and papers; diagnostics and their tests; documentation and
-//! tests of the libraries; names that the language's reference must have; links in documentation; licenses and sources of
+//! tests of the libraries; names that the language's reference must have; links of pages and in documentation; licenses and sources of
 //! dependencies.
 
 use crate::{Tally, root};
@@ -38,6 +38,7 @@ pub fn run() -> Tally {
         ("dependencies", check_dependencies),
         ("libraries", check_libraries),
         ("reference", check_reference),
+        ("book", crate::book::check),
         ("links", check_links),
         ("formatting", check_formatting),
     ];
