@@ -30,7 +30,7 @@ const LIBRARIES: [&str; 2] = ["std", "image"];
 
 /// The parts of the book, with pages and folders of pages.
 const PARTS: &[(&str, &[&str])] = &[
-    ("Learning", &["docs/partial-evaluation.md"]),
+    ("Learning", &["docs/tour", "docs/partial-evaluation.md"]),
     ("Reference", &["docs/reference", "docs/glossary.md"]),
     (
         "Guides",
