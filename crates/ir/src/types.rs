@@ -140,7 +140,7 @@ pub enum TyKind {
     Vector(Prim, u32),
     /// The state of memory; a token, no data.
     Mem,
-    /// Address of a `pointee` in `space` (0: generic; the numbers are in `docs/design/anydsl.md`, Address spaces).
+    /// Address of a `pointee` in `space` (0: generic; the numbers are in `docs/reference/memory.md`, Address spaces).
     Ptr {
         /// The type that it points to.
         pointee: Ty,

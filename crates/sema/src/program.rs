@@ -213,7 +213,7 @@ pub struct TraitInfo<'a> {
     pub operator: Option<Operator>,
 }
 
-/// The prelude's traits that allow operators (`docs/design/language.md`, Traits for operators). A trait allows what
+/// The prelude's traits that allow operators (`docs/reference/generics.md`, Bounds). A trait allows what
 /// its super traits do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lang {

@@ -13,4 +13,6 @@ pub use parser::{parse, parse_expr};
 pub use printer::print;
 
 #[cfg(test)]
+mod grammar_tests;
+#[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bench;
+mod book;
 mod closures;
 mod demo;
 mod devices;
@@ -98,6 +99,8 @@ enum Task {
     },
     /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
     Tidy,
+    /// Make a book of all pages, target/book
+    Book,
     /// Measure compile times and the blur, and write the results to bench/results/
     Bench { filter: Option<String> },
 }
@@ -173,6 +176,7 @@ fn main() -> ExitCode {
             println!("{} passed, {} failed, 0 skipped", tally.passed, tally.failed);
             Ok(tally.failed == 0)
         }
+        Task::Book => book::run(),
         Task::Bench { filter } => bench::run(filter.as_deref()),
     };
     match ok {

@@ -10,6 +10,7 @@
 //! | `explain`, `explain F` | what `nyala explain` says of the program before, or of that function |
 //! | `errors` | the diagnostics of the program before |
 //! | `output` | what its `main` prints |
+//! | `command VERB OPTIONS…` | what `nyala VERB OPTIONS… FILE` prints |
 //!
 //! `x bless` writes the blocks with outputs.
 
@@ -118,19 +119,26 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
         }
         ("errors", []) => {
             let _ = s.graph().and_then(|w| s.residual(&w)).and_then(|w| s.flat(&w));
-            return Ok(s.render(false));
+            let found = s.render(false);
+            return if found.is_empty() { Err("the program has no errors".into()) } else { Ok(found) };
         }
-        ("output", []) => {
-            let file = program.folder.join(&program.name);
-            let written = std::fs::create_dir_all(&program.folder);
-            written.and_then(|()| std::fs::write(&file, &program.text)).map_err(|e| e.to_string())?;
-            let mut command = std::process::Command::new(texts::nyala());
-            let (_, out, err) = texts::output_within(command.arg("run").arg(&file), texts::TIME_LIMIT)?;
-            return Ok(out + &err);
-        }
+        ("output", []) => return printed(program, &["run"]),
+        ("command", [_, ..]) => return printed(program, words),
         _ => return Err(format!("nobody knows how to show `{what} {}`", words.join(" "))),
     };
     // The text of a whole program begins with the name of its form.
     text.map(|t| t.strip_prefix("graph\n").or(t.strip_prefix("flat\n")).unwrap_or(&t).to_string())
         .map_err(|_| s.render(false))
+}
+
+/// What a command prints that gets the program's file as its last argument.
+fn printed(program: &Program, words: &[&str]) -> Result<String, String> {
+    let written = std::fs::create_dir_all(&program.folder);
+    written
+        .and_then(|()| std::fs::write(program.folder.join(&program.name), &program.text))
+        .map_err(|e| e.to_string())?;
+    let mut command = std::process::Command::new(texts::nyala());
+    command.current_dir(&program.folder).args(words).arg(&program.name);
+    let (_, out, err) = texts::output_within(&mut command, texts::TIME_LIMIT)?;
+    Ok(out + &err)
 }

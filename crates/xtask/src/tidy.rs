@@ -1,6 +1,7 @@
 //! Checks the repository: the layer table of ARCHITECTURE.md against folders, dependencies and headers; unsafe code;
 //! file lengths; promises in comments; citations of pages and papers; diagnostics and their tests; documentation and
-//! tests of the libraries; links in documentation; licenses and sources of dependencies.
+//! tests of the libraries; names that the language's reference must have; links of pages and in documentation; licenses and sources of
+//! dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "examples/", "lib/", "te
 const PAGES: &[&str] = &["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"];
 /// The page with the table of papers.
 const SOURCES: &str = "docs/sources.md";
+/// The pages of the language's reference.
+const REFERENCE: &str = "docs/reference";
 /// Crates that may contain `unsafe`.
 const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
 
@@ -34,6 +37,8 @@ pub fn run() -> Tally {
         ("diagnostics", check_diagnostics),
         ("dependencies", check_dependencies),
         ("libraries", check_libraries),
+        ("reference", check_reference),
+        ("book", crate::book::check),
         ("links", check_links),
         ("formatting", check_formatting),
     ];
@@ -347,6 +352,44 @@ fn function_name(line: &str) -> Option<&str> {
         rest = rest[end + 1..].trim_start();
     }
     rest.split(['(', '[']).next()
+}
+
+/// Checks that the pages of the language's reference name every keyword, word with a meaning, annotation and intrinsic, each in
+/// backticks.
+fn check_reference(faults: &mut Vec<String>) {
+    let pages: String = files_in(REFERENCE, "md").iter().flat_map(std::fs::read_to_string).collect();
+    let mut names: Vec<String> = nyala_ir::lanes::PLATFORMS.iter().map(|p| p.to_string()).collect();
+    let is_exact = |op: &&nyala_ir::Op| op.is_math() && !op.is_approximate() && **op != nyala_ir::Op::Abs;
+    names.extend(nyala_ir::Op::ALL.iter().filter(is_exact).map(|op| op.name().to_string()));
+    // The tables of the sources, by where they begin and end.
+    for (file, begin, end) in [
+        ("crates/syntax/src/lexer.rs", "fn ident(", "_ => Ident"),
+        ("crates/syntax/src/parser/exprs.rs", "fn mark(", "_ => None"),
+        ("crates/syntax/src/parser/types.rs", "matches!(text, ", "{"),
+        ("crates/sema/src/intrinsics.rs", "const LANES", "];"),
+        ("crates/sema/src/intrinsics.rs", "const BARRIERS", "];"),
+        ("crates/sema/src/intrinsics.rs", "const INDICES", "];"),
+        ("crates/sema/src/intrinsics.rs", "pub fn find(", "_ => {"),
+        ("crates/sema/src/intrinsics.rs", "fn atomic(", "_ => return"),
+        ("crates/sema/src/check/collect.rs", "pub(super) fn primitive(", "_ =>"),
+    ] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+        let table = text.split_once(begin).and_then(|(_, rest)| rest.split_once(end));
+        let Some((table, _)) = table else {
+            faults.push(format!("{file} has no table that begins with `{begin}`"));
+            continue;
+        };
+        names.extend(table.split('"').skip(1).step_by(2).map(str::to_string));
+    }
+    for name in names {
+        // LLVM's names with a type of address behind them mean the same.
+        if !name.starts_with("llvm.prefetch.") && !["`", "`@"].iter().any(|q| pages.contains(&format!("{q}{name}`"))) {
+            let with_arguments = ["(", "[", ".", " "].iter().any(|then| pages.contains(&format!("`{name}{then}")));
+            if !with_arguments {
+                faults.push(format!("{REFERENCE} does not say what `{name}` is"));
+            }
+        }
+    }
 }
 
 /// Checks the links in the documentation of all items, private ones too.

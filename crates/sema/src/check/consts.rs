@@ -172,7 +172,11 @@ impl<'a> Checker<'a, '_> {
             Some(n) if is_length => Some(n),
             None if matches!(self.ast()[e].kind, ExprKind::Error) => None,
             _ => {
-                self.report(bad_array_length::error(span));
+                let value = found.and_then(|n| self.p.types.as_const(n));
+                self.report(match value {
+                    Some(value) => bad_array_length::value(span, &value.show()),
+                    None => bad_array_length::error(span),
+                });
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! Checks captures of `parallel` and `spawn` bodies (`docs/design/language.md`, Launches). A body may not capture outer
+//! Checks captures of `parallel` and `spawn` bodies (`docs/reference/parallel.md`). A body may not capture outer
 //! continuations, because another thread cannot go on there. A thread started by `spawn` may not capture a `mut`
 //! variable, because the thread may outlive it. Separate from the checker, because it needs all types and looks through
 //! functions: a parameter that a function passes to `parallel` is a body there as well. Captures that are hidden behind

@@ -8,7 +8,7 @@ use nyala_syntax::ast::{Path, PatternKind, Ret, TypeId, TypeKind};
 /// Limit on the length of chains of aliases.
 const MAX_CHAIN: u32 = 10_000;
 
-/// Address spaces by their words (`docs/design/anydsl.md`, Address spaces).
+/// Address spaces by their words (`docs/reference/memory.md`, Address spaces).
 const SPACES: [(&str, u8); 5] = [("global", 1), ("texture", 2), ("shared", 3), ("constant", 4), ("private", 5)];
 
 /// All type aliases, which are expanded on demand.

@@ -70,7 +70,7 @@ impl<'a> Checker<'a, '_> {
                 || f.ast.exported
                 || f.kind != FnKind::Defined
                 || name.starts_with('_')
-                || f.top_level && (self.p.is_main(f) || name.starts_with("test"));
+                || f.top_level && (self.p.is_main(f) || name.starts_with("test") || name.starts_with("bench"));
             let named = self.namespaces[f.ns].names.get(name);
             let private = named.is_some_and(|n| n.private && n.entity == Entity::Fn(FnId(i as u32)));
             if !exempt && !self.uses.fns.contains(&FnId(i as u32)) && (!f.top_level || private || has_main) {

@@ -663,7 +663,9 @@ impl Parser<'_> {
                 }
                 Tok::Minus | Tok::Int | Tok::Float | Tok::Char | Tok::True | Tok::False => i += 1,
                 Tok::Ident | Tok::Mut | Tok::Colon | Tok::ColonColon | Tok::Comma | Tok::At | Tok::Question => i += 1,
-                Tok::And | Tok::Fn | Tok::Arrow | Tok::Tilde | Tok::Simd => i += 1,
+                Tok::And | Tok::AndAnd | Tok::Fn | Tok::Arrow | Tok::Not | Tok::Tilde | Tok::Simd | Tok::Typeof => {
+                    i += 1
+                }
                 _ => return false,
             }
         }
