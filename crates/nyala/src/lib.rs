@@ -318,7 +318,9 @@ impl Session {
             ast::Module { library: true, ..nyala_syntax::parse(file, text, &mut self.sink) }
         });
         self.library_files = libraries.iter().chain(&prelude).filter_map(|m| m.file).collect();
-        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
+        let folders = self.options.library_folders.clone();
+        let exports = || libraries::exports(&folders);
+        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files, exports: &exports };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         self.forgive_candidates(files);
         if self.tuned_file.is_some()

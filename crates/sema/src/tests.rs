@@ -32,7 +32,8 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let prelude = nyala_syntax::parse(prelude_id, PRELUDE, &mut sink);
     let file = sources.add("t.impala", text);
     let files = [nyala_syntax::parse(file, text, &mut sink)];
-    let program = crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files }, &mut sink);
+    let program =
+        crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files, exports: &Vec::new }, &mut sink);
     let world = program.and_then(|p| crate::lower(&p, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink));
     let mut out = String::new();
     // The programs are short: what they declare is seldom used.

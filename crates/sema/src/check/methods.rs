@@ -410,7 +410,13 @@ impl<'a> Checker<'a, '_> {
         let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
         let is_function =
             matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
-        self.report(no_such_method::error(name.span, &shown, &short(&name.text), similar, is_function));
+        let is_used = |path: &str| self.namespaces.is_used(path);
+        let with_method = self.unknown.libraries(|l| l.has_method(&name.text) && !is_used(&l.path));
+        let with_function = self.unknown.libraries(|l| l.has_item(&name.text));
+        let libraries = (&with_method[..], &with_function[..]);
+        let short = short(&name.text);
+        let diagnostic = no_such_method::error(name.span, &shown, &short, similar, is_function, libraries);
+        self.report(diagnostic);
     }
 
     fn ambiguous_method(&mut self, found: &[Method], name: &Name) {

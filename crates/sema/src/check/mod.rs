@@ -137,7 +137,7 @@ impl<'a, 's> Checker<'a, 's> {
             ctx: Context::default(),
             namespaces: Namespaces::of_files(&p),
             scopes: Scopes::default(),
-            unknown: Unknown::new(&p),
+            unknown: Unknown::new(&p, input.exports),
             signature: Signature::default(),
             aliases: Aliases::default(),
             impls: Impls::default(),
