@@ -98,6 +98,8 @@ pub struct Local {
     pub declared: Declared,
     /// Whether it is assigned, or an address of it for writing is taken.
     pub changed: bool,
+    /// The lambda that a `let` gives to it.
+    pub lambda: Option<GlobalExpr>,
 }
 
 /// The way in which a local is declared.

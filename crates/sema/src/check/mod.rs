@@ -12,6 +12,7 @@ mod calls;
 mod coerce;
 mod collect;
 mod consts;
+mod declarations;
 mod exprs;
 mod finish;
 mod launches;
@@ -208,6 +209,7 @@ impl<'a, 's> Checker<'a, 's> {
             used: false,
             declared: Declared::Let,
             changed: false,
+            lambda: None,
         });
         LocalId(self.p.locals.len() as u32 - 1)
     }
