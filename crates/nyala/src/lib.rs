@@ -22,6 +22,8 @@ mod faults;
 pub mod files;
 pub mod json;
 pub mod libraries;
+mod one_function;
+pub mod outputs;
 pub mod pipelines;
 pub mod run;
 mod statics;
