@@ -225,8 +225,9 @@ impl Session {
         result
     }
 
-    /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. Other
-    /// places that matter are shown outside of libraries: where these were called.
+    /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. One
+    /// in a library is reported at the program's call of the library, once for each. Other places that matter are shown outside
+    /// of libraries: where these were called.
     fn add_calls(&mut self) {
         let mut known: HashSet<(&'static str, Span, String)> = HashSet::new();
         let is_own = |span: &Span| !self.library_files.contains(&span.file);
@@ -238,7 +239,15 @@ impl Session {
                 let own = std::iter::once(label.span.without_call()).chain(calls).find(is_own);
                 label.span = own.unwrap_or(label.span.without_call());
             }
+            // Innermost first: those that were unfolded, then what is noted already.
+            let noted = std::mem::take(&mut d.others);
             d.add_calls(self.calls.around(code));
+            let is_new = |l: &nyala_base::Label| noted.iter().all(|n| n.span != l.span);
+            d.others.retain(is_new);
+            d.others.extend(noted);
+            if !is_own(&d.primary.span) {
+                d.move_to_call(is_own);
+            }
             known.insert((d.code, d.primary.span, d.message.clone()))
         });
     }
