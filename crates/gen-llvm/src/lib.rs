@@ -32,6 +32,7 @@ mod libdevice;
 mod libmvec;
 mod library;
 mod lifetimes;
+mod loads;
 mod locate;
 mod module;
 mod nvptx;
