@@ -40,7 +40,6 @@ const ENDINGS: &[(&str, Maker)] = &[
     ("obj", Maker::Nothing(WINDOWS)),
     ("dylib", Maker::Nothing("shared libraries are `.so`")),
     ("bc", Maker::Nothing("`nyala emit --stage llvm` prints LLVM's text form, which `llvm-as` turns into bitcode")),
-    ("impala", Maker::Nothing("this is the ending of source files")),
 ];
 
 /// The ending of a file's name in lower case, without its dot; `so` for a library with a version, `x.so.1.2`.
@@ -132,7 +131,7 @@ mod tests {
         ] {
             assert_eq!(kind(name), Ok(expected), "{name}");
         }
-        for name in ["a.dll", "a.exe", "a.EXE", "a.obj", "a.ll", "a.s", "a.S", "a.c", "a.bc", "a.impala", "a.ptx"] {
+        for name in ["a.dll", "a.exe", "a.EXE", "a.obj", "a.ll", "a.s", "a.S", "a.c", "a.bc", "a.ptx"] {
             assert!(kind(name).is_err(), "{name}");
         }
         assert_eq!(

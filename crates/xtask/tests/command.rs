@@ -596,7 +596,6 @@ fn an_ending_says_what_is_written_or_is_refused() {
         ("x.dll", "libraries are `.a` and `.so`"),
         ("x.exe", "executables have no ending"),
         ("x.bc", "LLVM's text form"),
-        ("y.impala", "source files"),
     ] {
         let (code, err, made) = run("build", out, &[]);
         assert!(code == 2 && err.starts_with("error: ") && err.contains(remedy) && made.is_empty(), "{out}: {err}");
