@@ -131,19 +131,6 @@ fn print_bits(prim: Prim, bits: u64, out: &mut impl Write) -> fmt::Result {
     }
 }
 
-fn print_bytes(bytes: &[u8], out: &mut String) {
-    out.push('"');
-    for &b in bytes {
-        match b {
-            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
-            _ => {
-                let _ = write!(out, "\\x{b:02x}");
-            }
-        }
-    }
-    out.push('"');
-}
-
 fn print_init(module: &Module, init: &Init, ty: Option<Ty>, funcs: &[String], globals: &[String], out: &mut String) {
     match init {
         Init::Zero => out.push_str("zero"),
@@ -154,7 +141,7 @@ fn print_init(module: &Module, init: &Init, ty: Option<Ty>, funcs: &[String], gl
                 let _ = write!(out, "{bits}u64");
             }
         },
-        Init::Bytes(bytes) => print_bytes(bytes, out),
+        Init::Bytes(bytes) => nyala_ir::print::write_bytes(bytes, out),
         Init::Parts(parts) => {
             out.push('(');
             for (i, part) in parts.iter().enumerate() {
@@ -207,7 +194,7 @@ impl Printer<'_> {
         }
         if let Linkage::Asm(info) = &function.linkage {
             for text in [&info.template, &info.constraints] {
-                print_bytes(text.as_bytes(), out);
+                nyala_ir::print::write_bytes(text.as_bytes(), out);
                 out.push(' ');
             }
             for (is_set, word) in

@@ -206,7 +206,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
 }
 
 /// `name` as a symbol in LLVM text.
-pub(crate) fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let mut out = String::from("@\"");
     for b in name.bytes() {
         match b {

@@ -32,6 +32,7 @@ mod libdevice;
 mod libmvec;
 mod library;
 mod lifetimes;
+mod loads;
 mod locate;
 mod module;
 mod nvptx;
@@ -45,7 +46,7 @@ mod types;
 mod vectors;
 mod versions;
 
-pub use emit::{Emitted, emit_module, emit_text};
+pub use emit::{Emitted, emit_module, emit_text, quote};
 pub use gpu::{needs_libdevice, without_libdevice};
 pub use jit::{Jit, call_entry, time_calls};
 pub use library::{LLVM_LIBRARY, load_llvm};

@@ -5,7 +5,7 @@ use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::emit::{Emitted, emit_module};
 use crate::gpu::LIBDEVICE;
 use crate::options::Options;
-use crate::{divisions, libdevice, targets};
+use crate::{divisions, libdevice, loads, targets};
 use inkwell::context::{Context, ContextRef};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
@@ -154,6 +154,9 @@ impl LlvmModule {
         }
         if self.target.arch == Arch::X86_64 {
             divisions::shield(&self.module).map_err(bug)?;
+        }
+        if !self.target.is_gpu() {
+            loads::separate(&self.module).map_err(bug)?;
         }
         Ok(())
     }

@@ -478,6 +478,12 @@ impl Machine<'_> {
             };
             let made = self.code.insts[start..].iter().position(makes);
             let span = self.code.spans.get(made.map_or(pc as usize, |i| start + i));
+            // The function that is called there may have left its frame to the one that faulted, by a call in tail position.
+            if let Some(Inst::Call { func, .. }) = made.map(|i| &self.code.insts[start + i])
+                && let Some(Some(called)) = self.compiled.get(*func as usize)
+            {
+                name.clone_from(&called.name);
+            }
             fault.chain.push((name, span.copied().unwrap_or(Span::NONE)));
             name = caller.name.clone();
             (function, frame) = (caller.clone(), closure.frame());

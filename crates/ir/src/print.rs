@@ -92,6 +92,20 @@ pub fn literal(types: &crate::Types, ty: Ty, bits: u64) -> String {
 }
 
 /// Prints NaNs and infinities by their bits.
+/// Writes bytes as text in quotes; those that are not printable as `\x0a`.
+pub fn write_bytes(bytes: &[u8], out: &mut String) {
+    out.push('"');
+    for &b in bytes {
+        match b {
+            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
+            _ => {
+                let _ = write!(out, "\\x{b:02x}");
+            }
+        }
+    }
+    out.push('"');
+}
+
 fn float_text(x: f64, text: String, bits: u64, suffix: &str) -> String {
     if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}_{suffix}") }
 }
@@ -358,9 +372,24 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// The bytes of an array of known bytes.
+    fn bytes(&self, v: Val) -> Option<Vec<u8>> {
+        let w = self.w;
+        let TyKind::Array(elem, 1..) = w.types.kind(w.ty(v)) else { return None };
+        if w.node(v) != Node::Op(Op::Array) || w.types.as_prim(*elem) != Some(Prim::U8) {
+            return None;
+        }
+        w.args(v).iter().map(|&a| w.as_lit(a).map(|b| b as u8)).collect()
+    }
+
     fn op_text(&self, v: Val, depth: u32) -> String {
         let w = self.w;
         let Node::Op(op) = w.node(v) else { return self.value(v, depth) };
+        if let Some(bytes) = self.bytes(v) {
+            let mut text = String::new();
+            write_bytes(&bytes, &mut text);
+            return text;
+        }
         let args: Vec<String> = w.args(v).iter().map(|&a| self.value(a, depth + 1)).collect();
         if op == Op::Known {
             return format!("?{}", args[0]);

@@ -97,6 +97,31 @@ impl<'a> Cursor<'a> {
         Ok(name)
     }
 
+    /// Bytes in quotes, as [`write_bytes`](crate::print::write_bytes) writes them.
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let text = self.rest.strip_prefix('"')?;
+        let mut at = 0;
+        loop {
+            let rest = text.as_bytes().get(at..)?;
+            match rest {
+                [b'"', ..] => break,
+                [b'\\', b'x', a, b, ..] => {
+                    let digit = |d: u8| (d as char).to_digit(16);
+                    bytes.push((digit(*a)? * 16 + digit(*b)?) as u8);
+                    at += 4;
+                }
+                [b'\\', ..] | [] => return None,
+                [byte, ..] => {
+                    bytes.push(*byte);
+                    at += 1;
+                }
+            }
+        }
+        self.rest = &text[at + 1..];
+        Some(bytes)
+    }
+
     /// A text in quotes, with Rust's escapes.
     fn string(&mut self) -> Option<String> {
         self.skip();
@@ -376,6 +401,15 @@ impl Reader {
         if c.rest.starts_with(|ch: char| ch.is_ascii_digit() || ch == '-') {
             return self.literal(c);
         }
+        if c.rest.starts_with('"') {
+            let Some(bytes) = c.bytes() else {
+                return c.error("bytes are in quotes, with escapes `\\x` and two digits");
+            };
+            let elems: Vec<Val> = bytes.iter().map(|&b| self.w.lit_prim(Prim::U8, b.into())).collect();
+            let elem = self.w.types.prim(Prim::U8);
+            let ty = self.w.types.array(elem, elems.len() as u64);
+            return Ok(self.w.op_ty(Op::Array, ty, &elems));
+        }
         let mut name = c.name()?;
         // `fast` and `stream` are prefixes if a name follows, for no value follows another one.
         let word = name;
@@ -575,6 +609,23 @@ export \"f\" cont g(m: mem, i: i64, p: &P, ret: cn(mem, f32, i32)) = ret(m.1, mu
   let t.1 = load(m.1, lea(&table, i))
 ",
         );
+    }
+
+    #[test]
+    fn reads_bytes_as_text() {
+        check(
+            "graph
+static greeting: [u8 * 27] = \"; a = b(c), \\x22d\\x22 \\x5c\\x0a{e} k: \\xff\\x00\"
+static table: [[u8 * 2] * 2] = array[[[u8 * 2] * 2]](\"ab\", \"  \")
+export cont f(m: mem, i: i32, b: u8, ret: cn(mem, [u8 * 2], [u8 * 2], simd[u8 * 2], u8)) = ret(m, \"z\\x00\", array[[u8 * 2]](b, 1u8), array[simd[u8 * 2]](97u8, 98u8), add(t, t.1))
+  let t = load(m, lea(&greeting, i))
+  let t.1 = load(m, lea(lea(&table, i), i))
+",
+        );
+        for text in ["\"a", "\"", "\"\\x\"", "\"\\x0", "\"\\xg0\"", "\"\\n\""] {
+            let error = read(&format!("graph\nstatic s: [u8 * 1] = {text}"));
+            assert!(error.is_err_and(|e| e.line == 2 && e.message.starts_with("bytes are in quotes")), "{text}");
+        }
     }
 
     #[test]

@@ -27,17 +27,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of a file, by the extension of its name.
-    pub fn of(out: &Path) -> Kind {
-        match out.extension().and_then(OsStr::to_str) {
-            Some("o") => Kind::Obj,
-            Some("a") => Kind::StaticLib,
-            Some("so") => Kind::SharedLib,
-            Some("h") => Kind::Header,
-            _ => Kind::Exe,
-        }
-    }
-
     fn about(self) -> &'static str {
         match self {
             Kind::Exe => "an executable",
@@ -89,6 +78,7 @@ impl Session {
     /// Compiles the program to a file. `inputs` are objects and libraries that executables and shared libraries are
     /// linked with.
     pub fn build(&mut self, kind: Kind, out: &Path, inputs: &[PathBuf]) -> Result<(), Reported> {
+        self.check_place(out)?;
         if kind == Kind::Header {
             let text = self.header(&guard_name(out))?;
             self.check_output(out)?;

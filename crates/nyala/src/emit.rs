@@ -3,7 +3,7 @@
 use crate::devices::{CodeOf, libdevice};
 use crate::diagnostics::no_such_function;
 use crate::pipelines::stages;
-use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session};
+use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session, one_function};
 use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Inst, InstOp, Module};
@@ -13,8 +13,16 @@ use nyala_ir::lanes::{device_function, printed};
 use nyala_ir::{Target, World};
 use std::path::PathBuf;
 
+/// The stages that can show one function.
+const BY_FUNCTION: &[&str] = &["graph", "residual", "flat", "llvm", "asm"];
+
 /// The program at one of the [`stages`] as text; one function of it, if named.
 pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
+    if function.is_some() && !BY_FUNCTION.contains(&stage) {
+        let message = format!("one function of the stage {stage}");
+        let hint = format!("`--fn` works with the stages {}", BY_FUNCTION.join(", "));
+        return Err(s.report(limitation::error(Span::NONE, message, hint)));
+    }
     match stages().find(|known| known.name == stage) {
         Some(stage) => (stage.text)(s, function),
         None => Err(s.report(bug::error(Span::NONE, format!("no stage `{stage}`")))),
@@ -33,6 +41,10 @@ pub(crate) fn graph(s: &mut Session, function: Option<&str>) -> Result<String, R
 pub(crate) fn residual(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
     let world = s.graph()?;
     let residual = s.residual(&world)?;
+    if let Some(name) = function.filter(|name| !has_function(&residual, name)) {
+        let module = s.flat(&residual)?;
+        return Err(one_function::report_gone(s, &module, name, &|_| true));
+    }
     print_graph(s, &residual, function)
 }
 
@@ -40,14 +52,36 @@ pub(crate) fn flat(s: &mut Session, function: Option<&str>) -> Result<String, Re
     let module = flat_module(s)?;
     match function {
         None => Ok(nyala_flat::print(&module, &|_| true)),
-        Some(name) if module.funcs.iter().all(|f| f.name != name) => Err(no_function(s, name)),
-        Some(name) => Ok(nyala_flat::print(&module, &|f| f.name == name)),
+        Some(name) if !module.funcs.iter().any(|f| one_function::is_called(f, name)) => {
+            Err(one_function::report_gone(s, &module, name, &|_| true))
+        }
+        Some(name) => Ok(nyala_flat::print(&module, &|f| one_function::is_called(f, name))),
     }
 }
 
-pub(crate) fn llvm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+pub(crate) fn llvm(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
+    of_llvm(s, function, |_, llvm| Ok(llvm.ir_text()), one_function::of_llvm)
+}
+
+/// A text of the optimized program; of one function, that which `cut` finds by a symbol.
+fn of_llvm(
+    s: &mut Session,
+    function: Option<&str>,
+    text: impl FnOnce(&mut Session, &LlvmModule) -> Result<String, Reported>,
+    cut: fn(&str, &str) -> Option<String>,
+) -> Result<String, Reported> {
     let module = flat_module(s)?;
-    Ok(s.llvm(&module)?.ir_text())
+    let emitted = s.emit_llvm(&module, None)?;
+    let llvm = s.optimize(&emitted)?;
+    let text = text(s, &llvm)?;
+    let Some(name) = function else { return Ok(text) };
+    let symbols = |f: usize| emitted.symbols[f].iter().filter_map(|symbol| cut(&text, symbol));
+    let called = (0..module.funcs.len()).filter(|&f| one_function::is_called(&module.funcs[f], name));
+    let parts: Vec<String> = called.flat_map(symbols).collect();
+    match parts.is_empty() {
+        true => Err(one_function::report_gone(s, &module, name, &|f| symbols(f).next().is_some())),
+        false => Ok(parts.join("\n")),
+    }
 }
 
 pub(crate) fn c(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
@@ -57,10 +91,9 @@ pub(crate) fn c(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     s.c_text(&module, module.exported("main").is_some_and(|main| s.is_entry(&module, main)))
 }
 
-pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    let module = flat_module(s)?;
-    let llvm = s.llvm(&module)?;
-    llvm.asm_text().map_err(|d| s.report(*d))
+pub(crate) fn asm(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
+    let text = |s: &mut Session, llvm: &LlvmModule| llvm.asm_text().map_err(|d| s.report(*d));
+    of_llvm(s, function, text, one_function::of_assembly)
 }
 
 /// The code of kernels for OpenCL.
@@ -261,18 +294,24 @@ fn print_graph(s: &mut Session, w: &World, function: Option<&str>) -> Result<Str
     let Some(name) = function else { return Ok(nyala_ir::print::print(w)) };
     let (nest, _) = nyala_ir::facts::Nest::of_program(w, &w.roots());
     let found: Vec<_> = nest.conts.iter().copied().filter(|&k| *w.name(k) == *name).collect();
-    if found.is_empty() { Err(no_function(s, name)) } else { Ok(nyala_ir::print::print_roots(w, &found)) }
+    if found.is_empty() {
+        let names = w.roots();
+        let names: Vec<&str> = names.iter().map(|&k| w.name(k)).collect();
+        return Err(s.report(no_such_function::error(name, names.iter().copied())));
+    }
+    Ok(nyala_ir::print::print_roots(w, &found))
 }
 
-fn no_function(s: &mut Session, name: &str) -> Reported {
-    s.report(no_such_function::error(name))
+fn has_function(w: &World, name: &str) -> bool {
+    let (nest, _) = nyala_ir::facts::Nest::of_program(w, &w.roots());
+    nest.conts.iter().any(|&k| *w.name(k) == *name)
 }
 
 /// The innermost loop of a function, in flat SSA, that is nested deepest; of several the one with the fewest blocks.
 pub fn emit_deepest_loop(s: &mut Session, name: &str) -> Result<String, Reported> {
     let module = flat_module(s)?;
     let Some(f) = module.funcs.iter().find(|f| f.name == name && !f.blocks.is_empty()) else {
-        return Err(no_function(s, name));
+        return Err(one_function::report_gone(s, &module, name, &|_| true));
     };
     let blocks = deepest_loop(f);
     Ok(print_blocks(&module, f, &blocks))

@@ -55,6 +55,22 @@ impl Session {
         Loaded { modules: loader.modules, n_program }
     }
 
+    /// Reports an error if no file can be written at `out`: before work is done for it.
+    pub fn check_place(&mut self, out: &Path) -> Result<(), Reported> {
+        let is_folder =
+            out.is_dir() || out.as_os_str().is_empty() || out.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if is_folder {
+            return Err(self.report(cannot_write::file(out, "it is a folder, not a file")));
+        }
+        match out.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+                let why = format!("there is no folder `{}`", folder.display());
+                Err(self.report(cannot_write::file(out, why)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reports an error if `out` is a file that was read, so that no source is overwritten.
     pub fn check_output(&mut self, out: &Path) -> Result<(), Reported> {
         let Ok(place) = out.canonicalize() else { return Ok(()) };

@@ -23,6 +23,8 @@ mod faults;
 pub mod files;
 pub mod json;
 pub mod libraries;
+mod one_function;
+pub mod outputs;
 pub mod pipelines;
 pub mod run;
 mod statics;
@@ -229,8 +231,9 @@ impl Session {
         result
     }
 
-    /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. Other
-    /// places that matter are shown outside of libraries: where these were called.
+    /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. One
+    /// in a library is reported at the program's call of the library, once for each. Other places that matter are shown outside
+    /// of libraries: where these were called.
     fn add_calls(&mut self) {
         let mut known: HashSet<(&'static str, Span, String)> = HashSet::new();
         let is_own = |span: &Span| !self.library_files.contains(&span.file);
@@ -242,7 +245,15 @@ impl Session {
                 let own = std::iter::once(label.span.without_call()).chain(calls).find(is_own);
                 label.span = own.unwrap_or(label.span.without_call());
             }
+            // Innermost first: those that were unfolded, then what is noted already.
+            let noted = std::mem::take(&mut d.others);
             d.add_calls(self.calls.around(code));
+            let is_new = |l: &nyala_base::Label| noted.iter().all(|n| n.span != l.span);
+            d.others.retain(is_new);
+            d.others.extend(noted);
+            if !is_own(&d.primary.span) {
+                d.move_to_call(is_own);
+            }
             known.insert((d.code, d.primary.span, d.message.clone()))
         });
     }
@@ -324,7 +335,9 @@ impl Session {
             ast::Module { library: true, ..nyala_syntax::parse(file, text, &mut self.sink) }
         });
         self.library_files = libraries.iter().chain(&prelude).filter_map(|m| m.file).collect();
-        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
+        let folders = self.options.library_folders.clone();
+        let exports = || libraries::exports(&folders);
+        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files, exports: &exports };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         self.forgive_candidates(files);
         if self.tuned_file.is_some()

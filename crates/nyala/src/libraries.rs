@@ -2,6 +2,8 @@
 //! std::text::*;` (`std/text.impala`). They are searched for beside the file, in the folders of `-L` and `NYALA_PATH`,
 //! then among those embedded in the binary.
 
+use nyala_base::{Sink, Sources};
+use nyala_sema::Exports;
 use std::path::{Path, PathBuf};
 
 /// The name and text of the prelude, which is in scope in every program, unless `--no-prelude` is given.
@@ -69,4 +71,41 @@ pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(Strin
         .map(|(_, file, text)| (file.to_string(), text.to_string()))
         .collect();
     if embedded.is_empty() { Err(tried) } else { Ok(embedded) }
+}
+
+/// Limit on the files in folders of libraries that are read for a hint.
+const MAX_FILES: usize = 1000;
+
+/// The names of all libraries: of those that are embedded, and those in `folders`.
+pub fn exports(folders: &[PathBuf]) -> Vec<Exports> {
+    let mut sources = Sources::new();
+    let mut exports = |path: &str, text: String| {
+        let file = sources.add(path, text);
+        Exports::of(path, &nyala_syntax::parse(file, sources.text(file), &mut Sink::default()))
+    };
+    let mut all: Vec<Exports> = EMBEDDED.iter().flat_map(|(path, _, text)| exports(path, text.to_string())).collect();
+    let mut work: Vec<(PathBuf, String)> = folders.iter().map(|f| (f.clone(), String::new())).collect();
+    let mut n_files = 0;
+    while let Some((folder, prefix)) = work.pop() {
+        let mut entries: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().collect();
+        entries.sort_by_key(std::fs::DirEntry::path);
+        for entry in entries {
+            let path = entry.path();
+            let Some(name) = path.file_stem().and_then(|n| n.to_str()) else { continue };
+            let library = format!("{prefix}{name}");
+            n_files += 1;
+            if n_files > MAX_FILES {
+                return all;
+            }
+            // A link may lead back to a folder around it.
+            if entry.file_type().is_ok_and(|t| t.is_dir()) {
+                work.push((path, library + "::"));
+            } else if path.extension().is_some_and(|e| e == "impala")
+                && let Ok(text) = crate::files::read(&path)
+            {
+                all.extend(exports(&library, text));
+            }
+        }
+    }
+    all
 }

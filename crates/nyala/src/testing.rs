@@ -7,6 +7,7 @@
 //! ```
 
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
+use crate::tuning::unquoted;
 use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
 use nyala_flat::Checks;
@@ -157,9 +158,9 @@ pub(crate) fn is_named(module: &ast::Module, ty: ast::TypeId, name: &str) -> boo
 
 /// `f(2, g(3))` as `f($(2), g(3))`: literals among the arguments are hidden from partial evaluation.
 fn hide_arguments(query: &str) -> String {
-    let Some(open) = query.find('(') else { return query.into() };
+    let Some((open, _)) = unquoted(query).find(|c| c.1 == '(') else { return query.into() };
     let (mut depth, mut end, mut commas) = (0, None, vec![open]);
-    for (i, c) in query.char_indices().skip_while(|c| c.0 < open) {
+    for (i, c) in unquoted(query).skip_while(|c| c.0 < open) {
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth -= 1,
@@ -238,6 +239,23 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_hidden_whatever_strings_contain() {
+        for (query, hidden) in [
+            ("f(2, g(3)) == 5", "f($(2), g(3)) == 5"),
+            ("f(\"a, (1\", 2) == 5", "f(\"a, (1\", $(2)) == 5"),
+            ("f(\"\\\"), 3\", 2)", "f(\"\\\"), 3\", $(2))"),
+            ("f(')', ',', -2)", "f(')', ',', $(-2))"),
+            ("f('\\'', 7)", "f('\\'', $(7))"),
+            ("f(é, 1) == 2", "f(é, $(1)) == 2"),
+            ("f()", "f()"),
+            ("f(\"open, 1)", "f(\"open, 1)"),
+            ("", ""),
+        ] {
+            assert_eq!(hide_arguments(query), hidden);
+        }
+    }
 
     #[test]
     fn finds_queries_and_functions() {

@@ -114,18 +114,11 @@ fn range(item: &str, from: &str, rest: &str) -> Result<Vec<String>, String> {
 /// Splits a text at commas outside of brackets, strings and characters.
 fn split_at_commas(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0i32);
-    let mut quote = None;
-    let mut escaped = false;
-    for (i, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(_), _) if escaped => escaped = false,
-            (Some(_), '\\') => escaped = true,
-            (Some(q), c) if c == q => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '(' | '[' | '{') => depth += 1,
-            (None, ')' | ']' | '}') => depth -= 1,
-            (None, ',') if depth == 0 => {
+    for (i, c) in unquoted(text) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
                 parts.push(&text[start..i]);
                 start = i + 1;
             }
@@ -134,6 +127,22 @@ fn split_at_commas(text: &str) -> Vec<&str> {
     }
     parts.push(&text[start..]);
     parts
+}
+
+/// The characters outside of strings and character literals, with their places.
+pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut quote, mut escaped) = (None, false);
+    text.char_indices().filter(move |&(_, c)| {
+        match (quote, c) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, _) => return true,
+        }
+        false
+    })
 }
 
 /// Whether a text can be the name of a `static`.

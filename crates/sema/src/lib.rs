@@ -1,7 +1,7 @@
 //! Names, types, and lowering to the graph; the last place where the user can simply be wrong.
 //!
 //! ```text
-//! check(&Input { prelude, files }, sink) -> Option<Program>     names and types, all errors
+//! check(&Input { prelude, files, … }, sink) -> Option<Program>     names and types, all errors
 //! lower(&program, …, sink) -> Option<World>                        the graph
 //! ```
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@
 mod check;
 mod device_names;
 pub mod diagnostics;
+mod exports;
 mod header;
 mod intrinsics;
 mod lower;
@@ -17,6 +18,7 @@ mod program;
 mod types;
 
 pub use check::{check, closest};
+pub use exports::Exports;
 pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};

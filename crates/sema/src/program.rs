@@ -1,5 +1,6 @@
 //! A checked program: the syntax trees, and side tables with the meanings of names and the types of expressions.
 
+use crate::exports::Exports;
 use crate::intrinsics::Intrinsic;
 use crate::types::{EnumId, Head, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use nyala_base::{FileId, Span};
@@ -49,6 +50,8 @@ pub struct Input<'a> {
     pub prelude: Option<&'a Module>,
     pub libraries: &'a [Module],
     pub files: &'a [Module],
+    /// The names of all libraries that could be used, which are only collected for hints.
+    pub exports: &'a (dyn Fn() -> Vec<Exports> + Sync),
 }
 
 /// The meaning of a name.
@@ -95,6 +98,8 @@ pub struct Local {
     pub declared: Declared,
     /// Whether it is assigned, or an address of it for writing is taken.
     pub changed: bool,
+    /// The lambda that a `let` gives to it.
+    pub lambda: Option<GlobalExpr>,
 }
 
 /// The way in which a local is declared.

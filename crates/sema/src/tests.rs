@@ -32,7 +32,8 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let prelude = nyala_syntax::parse(prelude_id, PRELUDE, &mut sink);
     let file = sources.add("t.impala", text);
     let files = [nyala_syntax::parse(file, text, &mut sink)];
-    let program = crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files }, &mut sink);
+    let program =
+        crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files, exports: &Vec::new }, &mut sink);
     let world = program.and_then(|p| crate::lower(&p, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink));
     let mut out = String::new();
     // The programs are short: what they declare is seldom used.
@@ -558,7 +559,7 @@ fn reports_faults_once() {
         expect![[r#"
             1:25 type-mismatch: found `i32`, expected `bool`
             1:37 type-mismatch: found `integer`, expected `bool`
-            1:43 wrong-number-of-arguments: found 2 arguments, expected 1 (the applied value has type `fn(i32) -> ()`)
+            1:43 wrong-number-of-arguments: found 2 arguments, expected 1 (it is `fn f(x: i32) -> ()`)
             1:54 type-mismatch: found `float`, expected `i32` (a literal with a point is a float: leave out the point, or convert it with `as`)
         "#]],
     );
@@ -599,7 +600,7 @@ fn reports_faults_once() {
         "fn main() -> () { for i in 5 { i } for i, j in range(0, 1) { } for i in nope(1) { i(2) } }",
         expect![[r#"
             1:28 not-a-generator: found no call after `in` (loops run over generators: `for i in range(0, n) { … }`)
-            1:40 wrong-number-of-arguments: found 2 loop variables, the generator gives 1 (write a name, or `_`, for each: `for x, y in g() { … }`)
+            1:40 wrong-number-of-arguments: found 2 loop variables, the generator gives 1 (write a name, or `_`, for each: `for x, y in g() { … }`) (it is `fn range(a: i32, b: i32, body: fn(i32) -> ()) -> ()`)
             1:73 unknown-name: found no `nope` in scope (declare it, or `use` the library that has it)
         "#]],
     );

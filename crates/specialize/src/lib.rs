@@ -37,8 +37,10 @@ pub mod whistle;
 
 use crate::diagnostics::{static_assert_failed, static_assert_unknown};
 use crate::whistle::Diverged;
-use nyala_base::{Diagnostic, Id, SideTable, Sink};
+use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
+use nyala_ir::facts::Nest;
 use nyala_ir::{Builtin, Cont, Node, World};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Upper limit on the number of rounds. A further round only makes the residual program smaller.
 pub const MAX_ROUNDS: usize = 8;
@@ -130,20 +132,63 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
 /// Reports every static assertion that is left in the residual program, as failed or as not decided.
 fn report_static_asserts(residual: &World, sink: &mut Sink) {
     let mut found: Vec<Diagnostic> = Vec::new();
+    let mut callers: Option<Callers> = None;
     for k in (0..residual.n_conts()).map(Cont::from_idx) {
         let Some(body) = residual.body(k) else { continue };
         if residual.node(body.callee) != Node::Builtin(Builtin::StaticAssert) {
             continue;
         }
         let text = residual.text(body.args[2]);
-        let diagnostic = if residual.as_lit(body.args[1]).is_some() {
+        let mut diagnostic = if residual.as_lit(body.args[1]).is_some() {
             static_assert_failed::error(body.origin, &text)
         } else {
             static_assert_unknown::error(body.origin, &text)
         };
+        let callers = callers.get_or_insert_with(|| Callers::new(residual));
+        diagnostic.add_calls(callers.chain(residual, k).into_iter());
         if !found.contains(&diagnostic) {
             found.push(diagnostic);
         }
     }
     sink.diagnostics.extend(found);
+}
+
+/// The calls of a residual program's functions.
+struct Callers {
+    nest: Nest,
+    /// A call of each function, by its continuation: the one that makes it.
+    calls: FxHashMap<Cont, Cont>,
+}
+
+impl Callers {
+    fn new(residual: &World) -> Callers {
+        let (nest, _) = Nest::of_program(residual, &residual.roots());
+        let mut calls = FxHashMap::default();
+        for &k in &nest.conts {
+            if let Some(body) = residual.body(k)
+                && let Node::Cont(callee) = residual.node(body.callee)
+                && nest.parent(callee).is_none()
+            {
+                calls.entry(callee).or_insert(k);
+            }
+        }
+        Callers { nest, calls }
+    }
+
+    /// A chain of calls that leads to the code of `k`: names of functions, and where they are called.
+    fn chain<'w>(&self, residual: &'w World, k: Cont) -> Vec<(&'w str, Span)> {
+        let mut seen = FxHashSet::default();
+        let mut chain = Vec::new();
+        let mut at = k;
+        loop {
+            while let Some(around) = self.nest.parent(at) {
+                at = around;
+            }
+            let Some(&caller) = self.calls.get(&at).filter(|_| seen.insert(at) && chain.len() < 8) else {
+                return chain;
+            };
+            chain.push((residual.name(at), residual.body(caller).map_or(Span::NONE, |b| b.origin)));
+            at = caller;
+        }
+    }
 }

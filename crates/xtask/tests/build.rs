@@ -437,6 +437,23 @@ fn calls_that_may_not_be_jumps_are_warned_of() {
 }
 
 #[test]
+fn a_library_with_a_version_is_a_shared_library() {
+    let folder = shapes("version");
+    let library = build_well(&folder, "shapes.impala", "libshapes.so.1.2", &[]);
+    let header = std::fs::read(&library).unwrap();
+    // Bytes 16 and 17 of an ELF file are its type; 3 is a shared object.
+    assert_eq!((&header[..4], header[16]), (&b"\x7fELF"[..], 3));
+    let program =
+        folder.write("use.impala", "extern { fn add(a: i32, b: i32) -> i32; } fn main() -> i32 { add(40, 2) - 42 }");
+    let exe = folder.path("use it");
+    let args = ["build".as_ref(), program.as_os_str(), library.as_os_str(), "-o".as_ref(), exe.as_os_str()];
+    let output = nyala(&args, 120);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let ran = Command::new(&exe).env("LD_LIBRARY_PATH", &folder.0).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+}
+
+#[test]
 fn what_cannot_be_built_is_an_error() {
     let folder = shapes("faults");
     let fails = |out: &str, more: &[&str], code: &str| {

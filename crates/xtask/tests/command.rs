@@ -527,3 +527,108 @@ fn a_file_without_end_is_an_error() {
         assert!(err.contains("cannot read `/dev/zero`: it has more than 256 MiB"), "{verb}: {err}");
     }
 }
+
+const INLINED: &str = r#"
+fn helper(x: i32) -> i32 { x * 3 }
+fn @unfolded(x: i32) -> i32 { x + 77 }
+extern fn "odd name" odd(x: i32) -> i32 { helper(x) + helper(unfolded(x)) }
+fn rec(x: i32) -> i32 { if x < 2 { 1 } else { rec(x - 1) + rec(x - 2) } }
+extern fn choose(x: i32, a: &mut [f32]) -> i32 {
+    for i in range(0, x) { a(i) = a(i) * 2.5f + 1f }
+    if x == 0 { 5 } else if x == 1 { 7 } else { rec(x) }
+}
+"#;
+
+#[test]
+fn one_function_is_shown_or_where_it_went() {
+    let folder = Folder::new("one function");
+    let program = folder.write("p.impala", INLINED);
+    let emit = |stage: &str, name: &str| {
+        let args = ["emit", program.to_str().unwrap(), "--stage", stage, "--fn", name];
+        let output = nyala(&args.map(std::ffi::OsStr::new), 60);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+    };
+    for (stage, first, last) in [("llvm", "define ", "}"), ("asm", "", "")] {
+        for name in ["odd", "odd name", "rec", "choose"] {
+            let (code, out, err) = emit(stage, name);
+            assert_eq!((code, &*err), (Some(0), ""));
+            assert!(
+                out.lines().filter(|l| !l.starts_with(';')).all(|l| !l.starts_with("define ") || l.starts_with(first))
+            );
+            let n = if stage == "llvm" { out.matches("define ").count() } else { out.matches(".Lfunc_end").count() };
+            assert_eq!(n, 1, "{stage} {name}: {out}");
+            assert!(out.trim_end().ends_with(last), "{out}");
+        }
+        let (code, out, err) = emit(stage, "helper");
+        assert_eq!((code, &*out), (Some(1), ""));
+        assert!(err.contains("LLVM inlined it into `odd`"), "{err}");
+        assert!(emit(stage, "unfolded").2.contains("partial evaluation inlined it into `odd`"));
+        let (code, _, err) = emit(stage, "chose");
+        assert!(code == Some(1) && err.contains("did you mean `choose`?") && err.contains("left are `odd`"), "{err}");
+        for name in ["", "\u{e9}", &"x".repeat(10_000)] {
+            assert_eq!(emit(stage, name).0, Some(1));
+        }
+    }
+    assert!(emit("residual", "unfolded").2.contains("partial evaluation inlined it into `odd`"));
+    assert!(emit("flat", "helper").1.contains("func helper(i32)"));
+    assert!(emit("c", "helper").2.contains("`--fn` works with the stages"));
+    // The constants of a function are shown with it.
+    let asm = emit("asm", "choose").1;
+    assert!(asm.starts_with("choose:") && asm.contains(".LCPI") && !asm.contains("odd name"), "{asm}");
+}
+
+#[test]
+fn an_ending_says_what_is_written_or_is_refused() {
+    let folder = Folder::new("endings");
+    let program = folder.write("p.impala", INLINED);
+    let run = |verb: &str, out: &str, more: &[&str]| {
+        let out = folder.path(out).display().to_string();
+        let mut args = vec![verb, program.to_str().unwrap(), "-o", &out];
+        args.extend(more);
+        let args: Vec<&std::ffi::OsStr> = args.iter().map(std::ffi::OsStr::new).collect();
+        let output = nyala(&args, 60);
+        (output.status.code().unwrap_or(-1), stderr(&output), std::fs::read(&out).unwrap_or_default())
+    };
+    for (out, remedy) in [
+        ("x.ll", "`nyala emit --stage llvm -o "),
+        ("x.s", "`nyala emit --stage asm -o "),
+        ("X.C", "`nyala emit --stage c -o "),
+        ("x.dll", "libraries are `.a` and `.so`"),
+        ("x.exe", "executables have no ending"),
+        ("x.bc", "LLVM's text form"),
+    ] {
+        let (code, err, made) = run("build", out, &[]);
+        assert!(code == 2 && err.starts_with("error: ") && err.contains(remedy) && made.is_empty(), "{out}: {err}");
+    }
+    for (out, more, start) in [
+        ("x.ll", &[][..], "; ModuleID"),
+        ("x.S", &[], "\t.file"),
+        ("x.c", &[], "#"),
+        ("x.txt", &[], "graph"),
+        ("x", &["--stage", "flat"], "flat"),
+        ("y.s", &["--stage", "asm"], "\t.file"),
+    ] {
+        let (code, err, made) = run("emit", out, more);
+        assert!(code == 0 && made.starts_with(start.as_bytes()), "{out}: {err} {}", String::from_utf8_lossy(&made));
+    }
+    for (out, more, remedy) in [
+        ("z.ll", &["--stage", "flat"][..], "`--stage llvm`"),
+        ("z.o", &[], "`nyala build -o "),
+        ("z.so.1", &[], "`nyala build -o "),
+        ("z.exe", &["--stage", "asm"], "executables have no ending"),
+    ] {
+        let (code, err, made) = run("emit", out, more);
+        assert!(code == 2 && err.contains(remedy) && made.is_empty(), "{out}: {err}");
+    }
+    for verb in ["build", "emit"] {
+        std::fs::create_dir_all(folder.path("folder.s")).unwrap();
+        std::fs::create_dir_all(folder.path("folder.so")).unwrap();
+        let name = if verb == "build" { "folder.so" } else { "folder.s" };
+        let (code, err, _) = run(verb, name, &[]);
+        assert!(code == 1 && err.contains("error[cannot-write]") && err.contains("it is a folder"), "{err}");
+        let (code, err, _) = run(verb, "no such/x", &[]);
+        assert!(code == 1 && err.contains("there is no folder"), "{err}");
+        let (code, err, _) = run(verb, "new/", &[]);
+        assert!(code == 1 && err.contains("error[cannot-write]"), "{err}");
+    }
+}

@@ -235,3 +235,46 @@ fn nothing_unused_is_reported_of_files_that_a_program_merely_uses() {
         "{err}"
     );
 }
+
+#[test]
+fn hints_name_the_libraries_that_have_a_name() {
+    let files = [
+        ("main.impala", "fn f(x: Thing) -> i32 { make(); hidden(); x.go(); 3.go(); deep::make(1); 1 }"),
+        ("l/one.impala", "struct Thing {} fn make() -> i32 { 1 } priv fn hidden() -> i32 { 1 }"),
+        (
+            "l/two/deep.impala",
+            "fn make() -> i32 { 1 } trait Goes { fn go(self: &Self) -> (); } impl Goes for i32 { fn go(self: &i32) -> () {} }",
+        ),
+        ("l/broken.impala", "fn make( { \u{0} struct"),
+    ];
+    let args = ["check", "main.impala", "-L", "l"];
+    let folder = Folder::new("hints");
+    let l = folder.path("l").display().to_string();
+    for (file, text) in files {
+        std::fs::create_dir_all(folder.path(file).parent().unwrap()).unwrap();
+        folder.write(file, text);
+    }
+    let main = folder.path("main.impala").display().to_string();
+    let args = args.map(|a| {
+        if a == "l" {
+            &*l
+        } else if a == "main.impala" {
+            &*main
+        } else {
+            a
+        }
+    });
+    let err = stderr(&nyala(&args.map(OsStr::new), 20));
+    for hint in [
+        "library `one` has it: `use one::*;`",
+        "libraries have it: `use one::*;` or `use two::deep::*;`",
+        "library `two::deep` has it: `use two::deep::*;`",
+        "`use two::deep;` brings the names `deep::…`",
+    ] {
+        assert!(err.contains(hint), "{hint} in {err}");
+    }
+    assert!(!err.contains("hidden` has it"), "{err}");
+    let fixed = "use one::*; use two::deep; fn f(x: Thing) -> i32 { make(); 3.go(); deep::make() }";
+    std::fs::write(folder.path("main.impala"), fixed).unwrap();
+    assert_eq!(stderr(&nyala(&args.map(OsStr::new), 20)), "");
+}

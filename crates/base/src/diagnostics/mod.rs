@@ -24,6 +24,9 @@ crate::codes![
 /// Limit on the calls that [`Diagnostic::add_calls`] looks at.
 const MAX_CALLS: usize = 8;
 
+/// The end of the label at a call.
+const CALLED: &str = " called here";
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     Error,
@@ -87,7 +90,18 @@ impl Diagnostic {
         for (name, span) in calls.take(MAX_CALLS) {
             // A recursion passes the same place again and again.
             if !span.is_none() && self.others.iter().all(|l| l.span != span) {
-                self.others.push(Label { span, text: format!("`{name}` called here") });
+                self.others.push(Label { span, text: format!("`{name}`{CALLED}") });
+            }
+        }
+    }
+
+    /// Makes the innermost call whose place `is_own` the place of the diagnostic, if there is one.
+    pub fn move_to_call(&mut self, is_own: impl Fn(&Span) -> bool) {
+        let call = self.others.iter_mut().find(|l| is_own(&l.span) && l.text.ends_with(CALLED));
+        if let Some(call) = call {
+            std::mem::swap(&mut self.primary, call);
+            if call.text.is_empty() {
+                call.text = "here".into();
             }
         }
     }

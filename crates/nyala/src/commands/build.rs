@@ -3,8 +3,8 @@
 use super::{Input, with_session_of};
 use clap::ValueEnum;
 use nyala::build::Kind;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use nyala::outputs::{is_linked, kind_of};
+use std::path::PathBuf;
 
 /// Compile a program to an executable, object, library or C header
 #[derive(clap::Args)]
@@ -14,7 +14,8 @@ pub struct Build {
     /// Output file
     #[arg(short, value_name = "OUT")]
     out: PathBuf,
-    /// Kind of output; the default follows from the ending of OUT: .o, .a, .so, .h, or else an executable
+    /// Kind of output; the default follows from the ending of OUT: .o, .a, .so (also .so.1), .h, or else an executable.
+    /// Endings of what `build` does not make, such as .ll, are refused
     #[arg(long, value_enum)]
     kind: Option<KindName>,
     /// Machine to make code for, such as aarch64-unknown-linux-gnu
@@ -37,33 +38,34 @@ enum KindName {
     Header,
 }
 
-/// Whether a file of the command line is passed to the linker, not compiled.
-pub fn is_linked(path: &Path) -> bool {
-    ["o", "a", "so"].iter().any(|e| path.extension() == Some(OsStr::new(e)))
-}
-
 impl Build {
     pub fn run(mut self) -> u8 {
-        let kind = match self.kind {
-            None => Kind::of(&self.out),
-            Some(KindName::Exe) => Kind::Exe,
-            Some(KindName::Obj) => Kind::Obj,
-            Some(KindName::StaticLib) => Kind::StaticLib,
-            Some(KindName::SharedLib) => Kind::SharedLib,
-            Some(KindName::Header) => Kind::Header,
-        };
         let (linked, files): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.input.files).into_iter().partition(|f| is_linked(f));
         if files.is_empty() {
             eprintln!("error: no source file among the files to build");
             return super::USAGE;
         }
-        if !linked.is_empty() && !matches!(kind, Kind::Exe | Kind::SharedLib) {
-            eprintln!("error: only executables and shared libraries are linked with {}", linked[0].display());
-            return super::USAGE;
-        }
         self.input.files = files;
         if self.input.would_lose(&self.out) {
+            return super::USAGE;
+        }
+        let kind = match self.kind {
+            None => match kind_of(&self.out) {
+                Ok(kind) => kind,
+                Err(reason) => {
+                    eprintln!("error: {reason}");
+                    return super::USAGE;
+                }
+            },
+            Some(KindName::Exe) => Kind::Exe,
+            Some(KindName::Obj) => Kind::Obj,
+            Some(KindName::StaticLib) => Kind::StaticLib,
+            Some(KindName::SharedLib) => Kind::SharedLib,
+            Some(KindName::Header) => Kind::Header,
+        };
+        if !linked.is_empty() && !matches!(kind, Kind::Exe | Kind::SharedLib) {
+            eprintln!("error: only executables and shared libraries are linked with {}", linked[0].display());
             return super::USAGE;
         }
         let options = |o: &mut nyala::Options| {

@@ -2,6 +2,7 @@
 
 use super::{Input, with_session};
 use nyala::diagnostics::cannot_write;
+use nyala::outputs::stage_of;
 use nyala::pipelines;
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,10 +12,11 @@ use std::path::PathBuf;
 pub struct Emit {
     #[command(flatten)]
     input: Input,
-    /// Stage to print: ast, graph, residual, flat, llvm, asm, c, or for kernels device, opencl, cuda, ptx
-    #[arg(long, default_value = "residual", value_parser = parse_stage)]
-    stage: String,
-    /// Only this function (graph, residual, flat)
+    /// Stage to print: ast, graph, residual, flat, llvm, asm, c, or for kernels device, opencl, cuda, ptx; the default follows
+    /// from the ending of OUT, such as .ll, .s or .c, or else is residual
+    #[arg(long, value_parser = parse_stage)]
+    stage: Option<String>,
+    /// Only this function (graph, residual, flat, llvm, asm)
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
     /// Triple of the machine to make code for, such as `aarch64-unknown-linux-gnu`; the default is this one
@@ -41,12 +43,21 @@ impl Emit {
         if self.out.as_ref().is_some_and(|out| self.input.would_lose(out)) {
             return super::USAGE;
         }
+        let stage = match self.out.as_ref().map(|out| stage_of(out, self.stage.as_deref())) {
+            Some(Err(reason)) => {
+                eprintln!("error: {reason}");
+                return super::USAGE;
+            }
+            Some(Ok(Some(stage))) => stage,
+            Some(Ok(None)) | None => self.stage.as_deref().unwrap_or("residual"),
+        };
         with_session(&self.input, |s| {
+            self.out.as_ref().map_or(Ok(()), |out| s.check_place(out))?;
             s.options.target = self.target.clone();
             let extension = self.out.as_ref().and_then(|o| o.extension()).and_then(|e| e.to_str()).unwrap_or_default();
-            let text = match nyala::emit_drivers_code(s, &self.stage, extension) {
+            let text = match nyala::emit_drivers_code(s, stage, extension) {
                 Some(code) => code?,
-                None => nyala::emit(s, &self.stage, self.function.as_deref())?.into_bytes(),
+                None => nyala::emit(s, stage, self.function.as_deref())?.into_bytes(),
             };
             self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let written = match &self.out {

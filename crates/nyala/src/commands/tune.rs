@@ -1,9 +1,9 @@
 //! `nyala tune`: finds the fastest values of a program's statics on this machine. [`nyala::tuning::search`] decides
 //! which variants are tried; this file has the processes that compile and run them, and the report.
 
-use super::build::is_linked;
 use super::{Input, USAGE, with_session_of};
 use nyala::diagnostics::{cannot_write, not_measurable};
+use nyala::outputs::is_linked;
 use nyala::tuning::plot::{self, Bar, milliseconds};
 use nyala::tuning::search::{Found, Machine, Run, Trial, Variant, search};
 use nyala::tuning::{self, Parameter};

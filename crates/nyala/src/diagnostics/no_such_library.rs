@@ -18,7 +18,12 @@ use nyala_base::{Diagnostic, Span};
 /// `searched` are the files looked for.
 pub fn error(span: Span, library: &str, searched: &[String]) -> Diagnostic {
     let embedded: Vec<&str> = crate::libraries::names().collect();
+    // `random` for `std::random`, or a wrong letter.
+    let ends = |name: &&&str| library.split("::").eq(name.split("::").skip(1));
+    let similar =
+        embedded.iter().find(ends).copied().or_else(|| nyala_sema::closest(library, embedded.iter().copied()));
     Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
+        .hint_similar(similar)
         .hint(format!("looked for {}; embedded are: {}", searched.join(", "), embedded.join(", ")))
         .hint("name its folder with `-L`")
 }

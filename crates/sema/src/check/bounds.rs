@@ -79,14 +79,13 @@ impl<'a> Checker<'a, '_> {
             }
             return None;
         };
-        let n = {
-            let info = &self.p.traits[id.0 as usize];
-            info.generics.len() - info.n_outer - 1
-        };
+        let info = &self.p.traits[id.0 as usize];
+        let params = info.generics[info.n_outer + 1..].to_vec();
+        let n = params.len();
         let given = path.type_args.as_deref().unwrap_or(&[]);
         let mut args = self.trait_arguments(id, given, path.span);
         if args.len() != n {
-            self.report(wrong_number_of_arguments::type_arguments(path.span, args.len(), n, true));
+            self.wrong_type_arguments(path.span, args.len(), &params, true);
             args.resize(n, TypeTable::ERROR);
         }
         Some(TraitRef { id, args: args.into() })

@@ -1,6 +1,7 @@
 //! Applications, lambdas, loops over generators, function bodies.
 
 use super::collect::primitive;
+use super::declarations::Declaration;
 use super::*;
 use crate::intrinsics::Intrinsic;
 use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, TypeKind, UnaryOp};
@@ -128,7 +129,7 @@ impl<'a> Checker<'a, '_> {
             Kind::Error => TypeTable::ERROR,
             Kind::Fn(params, r) => {
                 self.p.call_kind.insert(e, CallKind::Call);
-                self.apply_fn(span, target, &params, r, &args)
+                self.apply_fn(e, span, target, &params, r, &args)
             }
             Kind::Array(elem, _) | Kind::Indef(elem) | Kind::Simd(elem, _) => {
                 self.p.call_kind.insert(e, CallKind::Index);
@@ -142,7 +143,7 @@ impl<'a> Checker<'a, '_> {
                         self.unit.check_later(Final::Operand { op: "an index", want: Want::Integer, ty, span });
                         elem
                     }
-                    _ => self.wrong_count(span, args.len(), "one index", target),
+                    _ => self.wrong_count(e, span, args.len(), "one index", target, 0),
                 }
             }
             Kind::Tuple(parts) => {
@@ -161,7 +162,7 @@ impl<'a> Checker<'a, '_> {
                             }
                         }
                     }
-                    _ => self.wrong_count(span, args.len(), "one index", target),
+                    _ => self.wrong_count(e, span, args.len(), "one index", target, 0),
                 }
             }
             Kind::Generic(..) => {
@@ -225,17 +226,38 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn wrong_count(&mut self, span: Span, found: usize, expected: &str, callee: Ty) -> Ty {
+    /// The last `n_given` arguments are given otherwise: as the body of a loop.
+    fn wrong_count(
+        &mut self,
+        e: GlobalExpr,
+        span: Span,
+        found: usize,
+        expected: &str,
+        callee: Ty,
+        n_given: usize,
+    ) -> Ty {
         let callee = self.show(callee);
-        self.report(wrong_number_of_arguments::of_call(span, found, expected, &callee));
+        let declaration = self.declaration(e);
+        let missing = |d: &Declaration| d.params.iter().rev().skip(n_given).rev().skip(found).cloned().collect();
+        let missing = declaration.as_ref().map_or(Vec::new(), missing);
+        let mut error = wrong_number_of_arguments::of_call(span, found, expected, missing);
+        error = match declaration {
+            Some(d) => wrong_number_of_arguments::declared(error, &d.signature, (!d.of_prelude).then_some(d.span)),
+            None => error.hint(format!("the applied value has type `{callee}`")),
+        };
+        self.report(error);
+        // Arguments that are missing determine no type arguments.
+        let open = self.callee_expr(e).and_then(|callee| self.p.type_args.get(&callee)).cloned().unwrap_or_default();
+        open.into_iter().for_each(|ty| self.p.types.poison(ty));
         TypeTable::ERROR
     }
 
-    fn apply_fn(&mut self, span: Span, callee: Ty, params: &[Ty], result: Ty, args: &[Arg]) -> Ty {
+    fn apply_fn(&mut self, e: GlobalExpr, span: Span, callee: Ty, params: &[Ty], result: Ty, args: &[Arg]) -> Ty {
         let never = self.p.types.is_never(result);
         if args.len() == params.len() {
-            for (arg, to) in args.iter().zip(params) {
-                self.coerce(arg.e, arg.span, arg.ty, *to, NO_WHY);
+            let reasons = self.param_reasons(e);
+            for ((arg, to), why) in args.iter().zip(params).zip(reasons) {
+                self.coerce(arg.e, arg.span, arg.ty, *to, why);
             }
             return result;
         }
@@ -246,15 +268,19 @@ impl<'a> Checker<'a, '_> {
         };
         if !never && args.len() == params.len() + 1 && may_be_cont {
             let cont = self.p.types.cont(result);
-            for (arg, to) in args.iter().zip(params.iter().chain([&cont])) {
-                self.coerce(arg.e, arg.span, arg.ty, *to, NO_WHY);
+            let reasons = self.param_reasons(e);
+            for ((arg, to), why) in args.iter().zip(params.iter().chain([&cont])).zip(reasons) {
+                self.coerce(arg.e, arg.span, arg.ty, *to, why);
             }
             return TypeTable::NEVER;
         }
         if let (true, [arg]) = (never, args) {
             // A continuation that takes several arguments also accepts them as one tuple.
             let to = self.p.types.tuple(params);
-            let is_tuple = matches!(self.p.types.kind(arg.ty), Kind::Tuple(_) | Kind::Var(_) | Kind::Error);
+            let is_tuple = match self.p.types.kind(arg.ty) {
+                Kind::Var(var) => self.p.types.class(var) == Class::Any,
+                kind => matches!(kind, Kind::Tuple(_) | Kind::Error),
+            };
             if is_tuple {
                 self.coerce(arg.e, arg.span, arg.ty, to, NO_WHY);
                 return TypeTable::NEVER;
@@ -269,7 +295,7 @@ impl<'a> Checker<'a, '_> {
             return TypeTable::NEVER;
         }
         let expected = params.len().to_string();
-        self.wrong_count(span, args.len(), &expected, callee);
+        self.wrong_count(e, span, args.len(), &expected, callee, 0);
         if never { TypeTable::NEVER } else { result }
     }
 
@@ -573,7 +599,7 @@ impl<'a> Checker<'a, '_> {
             Kind::Fn(params, r) if params.len() == args.len() + 1 => (params.last().copied(), r),
             Kind::Fn(params, _) => {
                 let expected = format!("{} and the body", params.len().saturating_sub(1));
-                self.wrong_count(ast[call].span, args.len(), &expected, target);
+                self.wrong_count(self.g(call), ast[call].span, args.len(), &expected, target, 1);
                 (None, TypeTable::ERROR)
             }
             Kind::Error => (None, TypeTable::ERROR),
@@ -593,7 +619,12 @@ impl<'a> Checker<'a, '_> {
                 if params.len() != looped.params.len() && !(looped.params.len() == 1 && self.p.types.is_never(r)) {
                     let (found, expected) = (looped.params.len(), params.len());
                     let span = looped.params.first().map_or(ast[call].span, |p| p.span);
-                    self.report(wrong_number_of_arguments::loop_variables(span, found, expected));
+                    let mut error = wrong_number_of_arguments::loop_variables(span, found, expected);
+                    if let Some(d) = self.declaration(self.g(call)) {
+                        let declared = (!d.of_prelude).then_some(d.span);
+                        error = wrong_number_of_arguments::declared(error, &d.signature, declared);
+                    }
+                    self.report(error);
                     mismatched = true;
                     None
                 } else {

@@ -345,7 +345,7 @@ impl<'a> Checker<'a, '_> {
             args.push(self.value_ty(*arg));
         }
         if args.len() > params.len() {
-            self.report(wrong_number_of_arguments::type_arguments(span, args.len(), params.len(), false));
+            self.report(wrong_number_of_arguments::type_arguments(span, args.len(), params.len(), false, None));
             args.truncate(params.len());
         }
         while args.len() < params.len() {
@@ -457,7 +457,8 @@ impl<'a> Checker<'a, '_> {
         }
         let missing = self.missing_fields(id, &given);
         if !missing.is_empty() && given.len() == fields.len() {
-            self.report(missing_field::error(path.span, &missing));
+            let declared = self.p.structs[id.0 as usize].ast.name.span;
+            self.report(missing_field::error(path.span, &missing, declared));
         }
         self.p.types.mk(Kind::Struct(id, args))
     }

@@ -308,7 +308,7 @@ impl<'a> Checker<'a, '_> {
                 let name = short(&self.p.fns[f.0 as usize].ast.name.text);
                 self.report(not_generic::error(span, &name, "a function without type parameters"));
             } else {
-                self.report(wrong_number_of_arguments::type_arguments(span, given.len(), n, false));
+                self.wrong_type_arguments(span, given.len(), &generics[n_outer..], false);
             }
         }
         for (i, arg) in given.iter().enumerate() {
@@ -366,14 +366,13 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn of_trait(&mut self, g: GlobalExpr, id: TraitId, name: &'a Name, path: &'a ast::Path) -> Ty {
         let this = self.var();
         let inner = path.inner_args.iter().find(|(i, _)| *i as usize + 2 == path.names.len());
-        let n = {
-            let info = &self.p.traits[id.0 as usize];
-            info.generics.len() - info.n_outer - 1
-        };
+        let info = &self.p.traits[id.0 as usize];
+        let params = info.generics[info.n_outer + 1..].to_vec();
+        let n = params.len();
         let given: Vec<TypeId> = inner.iter().flat_map(|(_, args)| args).copied().collect();
         let given = self.trait_arguments(id, &given, path.span);
         if given.len() > n {
-            self.report(wrong_number_of_arguments::type_arguments(path.span, given.len(), n, false));
+            self.wrong_type_arguments(path.span, given.len(), &params, false);
         }
         let mut args: Vec<Ty> = given.into_iter().take(n).collect();
         while args.len() < n {
@@ -410,7 +409,13 @@ impl<'a> Checker<'a, '_> {
         let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
         let is_function =
             matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
-        self.report(no_such_method::error(name.span, &shown, &short(&name.text), similar, is_function));
+        let is_used = |path: &str| self.namespaces.is_used(path);
+        let with_method = self.unknown.libraries(|l| l.has_method(&name.text) && !is_used(&l.path));
+        let with_function = self.unknown.libraries(|l| l.has_item(&name.text));
+        let libraries = (&with_method[..], &with_function[..]);
+        let short = short(&name.text);
+        let diagnostic = no_such_method::error(name.span, &shown, &short, similar, is_function, libraries);
+        self.report(diagnostic);
     }
 
     fn ambiguous_method(&mut self, found: &[Method], name: &Name) {

@@ -12,6 +12,7 @@ mod calls;
 mod coerce;
 mod collect;
 mod consts;
+mod declarations;
 mod exprs;
 mod finish;
 mod launches;
@@ -137,7 +138,7 @@ impl<'a, 's> Checker<'a, 's> {
             ctx: Context::default(),
             namespaces: Namespaces::of_files(&p),
             scopes: Scopes::default(),
-            unknown: Unknown::new(&p),
+            unknown: Unknown::new(&p, input.exports),
             signature: Signature::default(),
             aliases: Aliases::default(),
             impls: Impls::default(),
@@ -208,6 +209,7 @@ impl<'a, 's> Checker<'a, 's> {
             used: false,
             declared: Declared::Let,
             changed: false,
+            lambda: None,
         });
         LocalId(self.p.locals.len() as u32 - 1)
     }

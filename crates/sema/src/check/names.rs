@@ -7,6 +7,7 @@
 use super::collect::primitive;
 use super::namespaces::{Named, UseState, Used};
 use super::*;
+use crate::exports::Exports;
 use nyala_syntax::ast::{Path, TypeId, Use};
 
 /// The meaning of a path.
@@ -176,8 +177,29 @@ impl<'a> Checker<'a, '_> {
             return Entity::Error;
         }
         let similar = self.similar_name(&name.text, as_type);
-        self.report(unknown_name::error(name.span, &short(&name.text), similar));
+        let libraries = self.unknown.libraries(|l| l.has_item(&name.text));
+        let diagnostic = unknown_name::error(name.span, &short(&name.text), similar, &libraries);
+        self.report(diagnostic);
         Entity::Error
+    }
+
+    /// Reports that the first of these names of a path is unknown.
+    fn unknown_module(&mut self, names: &'a [Name]) {
+        let first = &names[0];
+        let path: Vec<&str> = names.iter().map(|n| &*n.text).collect();
+        let is_prefix = |l: &Exports| l.path.split("::").eq(path.iter().copied().take(l.path.split("::").count()));
+        let mut found = self.unknown.libraries(is_prefix);
+        // The longest is the library that `use` would find.
+        found.drain(..found.len().saturating_sub(1));
+        if found.is_empty() {
+            found = self.unknown.libraries(|l| l.is_called(&first.text));
+        }
+        let found: Vec<String> = found.into_iter().map(String::from).collect();
+        if found.is_empty() || self.names_open(first.span) {
+            self.resolve(first, false);
+        } else if self.unknown.reported.insert((self.ctx.function, &first.text)) {
+            self.report(unknown_name::module(first.span, &short(&first.text), &found));
+        }
     }
 
     fn similar_name(&mut self, name: &str, as_type: bool) -> Option<&'a str> {
@@ -263,7 +285,7 @@ impl<'a> Checker<'a, '_> {
                             Entity::Module(ns)
                         }
                         None => {
-                            self.resolve(first, false);
+                            self.unknown_module(names);
                             return None;
                         }
                     },
@@ -291,7 +313,10 @@ impl<'a> Checker<'a, '_> {
                             let of = names.get(at.wrapping_sub(1)).map_or("", |n| &n.text);
                             let all = self.namespaces[ns].names.keys().copied();
                             let similar = closest(&name.text, all);
-                            self.report(no_such_member::error(name.span, &short(of), &short(&name.text), similar));
+                            let libraries = self.unknown.libraries(|l| l.has_item(&name.text));
+                            let (of, short) = (short(of), short(&name.text));
+                            let diagnostic = no_such_member::error(name.span, &of, &short, similar, &libraries);
+                            self.report(diagnostic);
                         }
                         return None;
                     }

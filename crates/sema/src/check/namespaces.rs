@@ -2,10 +2,12 @@
 //! does not find. Functions here know no types.
 
 use crate::diagnostics::{short, unused_name};
+use crate::exports::Exports;
 use crate::program::{Entity, FnId, NsId, PRELUDE, PROGRAM, Program};
 use nyala_base::Diagnostic;
 use nyala_syntax::ast::{Name, Use};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::OnceCell;
 use std::ops::{Index, IndexMut};
 
 /// A module: its own names, and the `use` items that bring more.
@@ -146,6 +148,11 @@ impl<'a> Namespaces<'a> {
         fitting.max_by_key(|(path, _)| path.len()).map(|(path, ns)| (*ns, path.len()))
     }
 
+    /// Whether the program's files, or the libraries that they use, use the library `path`.
+    pub fn is_used(&self, path: &str) -> bool {
+        self.libraries.iter().any(|(names, _)| names.iter().map(|n| &**n).eq(path.split("::")))
+    }
+
     /// The modules and enums whose names the module has through `use …::*`, as far as they are resolved.
     pub fn glob_modules(&self, ns: NsId) -> impl Iterator<Item = NsId> {
         self[ns].globs.iter().filter_map(|g| match self.uses[*g].state {
@@ -218,11 +225,24 @@ pub(super) struct Unknown<'a> {
     pub reported: FxHashSet<(Option<FnId>, &'a str)>,
     /// How often similar names were searched for.
     pub n_suggestions: u32,
+    exports: &'a (dyn Fn() -> Vec<Exports> + Sync),
+    /// What `exports` gives, once it is needed.
+    libraries: OnceCell<Vec<Exports>>,
 }
 
-impl Unknown<'_> {
-    pub fn new(p: &Program) -> Self {
+impl<'a> Unknown<'a> {
+    pub fn new(p: &Program, exports: &'a (dyn Fn() -> Vec<Exports> + Sync)) -> Self {
         let is_any_open = p.modules.iter().any(|m| m.broken || m.open_names);
-        Unknown { is_any_open, reported: FxHashSet::default(), n_suggestions: 0 }
+        let (reported, libraries) = (FxHashSet::default(), OnceCell::new());
+        Unknown { is_any_open, reported, n_suggestions: 0, exports, libraries }
+    }
+
+    /// The paths of the libraries for which `holds`, each once.
+    pub fn libraries(&self, holds: impl Fn(&Exports) -> bool) -> Vec<&str> {
+        let all = self.libraries.get_or_init(|| (self.exports)());
+        let mut paths: Vec<&str> = all.iter().filter(|l| holds(l)).map(|l| &*l.path).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
     }
 }

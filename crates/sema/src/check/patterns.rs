@@ -103,8 +103,8 @@ impl<'a> Checker<'a, '_> {
         self.p.patterns.insert((at.file, at.lo, at.hi), i);
         let tys = self.option_parts(id, i, &args);
         if tys.len() != parts.len() || given.is_none() && !tys.is_empty() {
-            let name = short(&self.p.enums[id.0 as usize].ast.options[i as usize].name.text);
-            self.report(bad_pattern::option_parts(span, &name, parts.len(), tys.len()));
+            let name = &self.p.enums[id.0 as usize].ast.options[i as usize].name;
+            self.report(bad_pattern::option_parts(span, &short(&name.text), parts.len(), tys.len(), name.span));
             self.failed_pattern(given);
         } else {
             for (part, ty) in parts.iter().zip(tys) {

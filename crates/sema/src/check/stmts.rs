@@ -177,9 +177,14 @@ impl<'a> Checker<'a, '_> {
         }
         let first = self.p.locals.len();
         self.bind_pattern(pattern, ty);
-        if init.is_none() {
+        match init {
             // The value is assigned later.
-            self.p.locals[first..].iter_mut().for_each(|l| l.changed = true);
+            None => self.p.locals[first..].iter_mut().for_each(|l| l.changed = true),
+            Some(init) if matches!(self.ast()[init].kind, ExprKind::Lambda(_)) => {
+                let lambda = Some(self.g(init));
+                self.p.locals[first..].iter_mut().for_each(|l| l.lambda = lambda);
+            }
+            Some(_) => {}
         }
         self.irrefutable(pattern, ty);
         self.check_names(std::iter::once(pattern));

@@ -302,7 +302,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(not_generic::error(span, &short(name), "a type without parameters"));
             } else {
                 let all = arity == Arity::All;
-                self.report(wrong_number_of_arguments::type_arguments(span, given.len(), n, all));
+                self.wrong_type_arguments(span, given.len(), &generics[n_outer..], all);
             }
             args.resize(generics.len(), TypeTable::ERROR);
         }

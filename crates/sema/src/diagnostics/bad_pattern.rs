@@ -28,12 +28,12 @@ pub fn no_tuple(span: Span, found: &str, n_expected: usize) -> Diagnostic {
     Diagnostic::error("bad-pattern", span, message).hint("only tuples are taken apart by `( … )`")
 }
 
-pub fn option_parts(span: Span, name: &str, n_found: usize, n_expected: usize) -> Diagnostic {
-    let s = if n_expected == 1 { "" } else { "s" };
-    let message = format!("found {n_found} parts, option `{name}` has {n_expected}");
-    Diagnostic::error("bad-pattern", span, message).hint(match n_expected {
+pub fn option_parts(span: Span, name: &str, n_found: usize, n_expected: usize, declared: Span) -> Diagnostic {
+    let s = |n: usize| if n == 1 { "" } else { "s" };
+    let message = format!("found {n_found} part{}, option `{name}` has {n_expected}", s(n_found));
+    Diagnostic::error("bad-pattern", span, message).other(declared, "declared here").hint(match n_expected {
         0 => format!("write `{name}` without parts"),
-        _ => format!("the pattern needs {n_expected} name{s}, or `_`, in parentheses"),
+        _ => format!("the pattern needs {n_expected} name{}, or `_`, in parentheses", s(n_expected)),
     })
 }
 

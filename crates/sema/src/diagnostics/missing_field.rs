@@ -16,11 +16,12 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `names` are some of the missing fields.
-pub fn error(span: Span, names: &[String]) -> Diagnostic {
+/// `names` are some of the missing fields of the struct that is `declared` there.
+pub fn error(span: Span, names: &[String], declared: Span) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     let given: Vec<String> = names.iter().map(|n| format!("{n}: …")).collect();
     Diagnostic::error("missing-field", span, format!("found no value for field {}", quoted.join(", ")))
+        .other(declared, "declared here")
         .hint(format!("add `{}`", given.join(", ")))
 }
 

@@ -15,15 +15,18 @@
 //! fn f() -> i32 { shapes::area(2) }
 //! ```
 
+use super::unknown_name;
 use nyala_base::{Diagnostic, Span};
 
-pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>) -> Diagnostic {
+/// `libraries` have an item of this name.
+pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, libraries: &[&str]) -> Diagnostic {
     let message = match of {
         "" => format!("the program has no `{name}`"),
         _ => format!("module `{of}` has no `{name}`"),
     };
     let diagnostic = Diagnostic::error("no-such-member", span, message);
     match similar {
+        _ if !libraries.is_empty() => diagnostic.hint(unknown_name::in_libraries(libraries)).hint_similar(similar),
         Some(_) => diagnostic.hint_similar(similar),
         None => diagnostic.hint("define it there, or name the module that has it"),
     }

@@ -17,17 +17,30 @@
 //! fn f(p: Point) -> i32 { p.sum() }
 //! ```
 
+use super::unknown_name;
 use nyala_base::{Diagnostic, Span};
 
-/// If `is_function`, there is a function of this name.
-pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, is_function: bool) -> Diagnostic {
+/// If `is_function`, there is a function of this name. `with_method` are libraries that are not used and have a method of this
+/// name, `with_function` those that have a function.
+pub fn error(
+    span: Span,
+    of: &str,
+    name: &str,
+    similar: Option<&str>,
+    is_function: bool,
+    (with_method, with_function): (&[&str], &[&str]),
+) -> Diagnostic {
     let diagnostic = Diagnostic::error("no-such-method", span, format!("`{of}` has no method or field `{name}`"));
     match (name, similar) {
+        _ if !with_method.is_empty() => diagnostic.hint(unknown_name::in_libraries(with_method)).hint_similar(similar),
         (_, Some(_)) => diagnostic.hint_similar(similar),
         ("len" | "length" | "size" | "count", _) => {
             diagnostic.hint("pointers and arrays do not have their length: pass it along")
         }
         _ if is_function => diagnostic.hint(format!("`{name}` is a function: `{name}(…)`")),
+        _ if !with_function.is_empty() => {
+            diagnostic.hint(format!("`{name}(…)` is a function: {}", unknown_name::in_libraries(with_function)))
+        }
         _ => diagnostic.hint(format!("write `impl {of} {{ fn {name}(self: &{of}) … }}`, or a bound that has it")),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A name is a variable declared before in this block or one around it, a parameter, or an item (function, static,
 //! type) of the program, its blocks, the libraries it uses or the prelude. Variables are not visible outside of their
-//! block. A library's names need `use library::*;`.
+//! block. A library's names need `use library::*;`, which the hint names if a library has the name.
 //!
 //! ```impala
 //! fn f() -> i32 {
@@ -22,13 +22,33 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `similar` is a name in scope that may be meant.
-pub fn error(span: Span, name: &str, similar: Option<&str>) -> Diagnostic {
+/// `similar` is a name in scope that may be meant; `libraries` have an item of this name.
+pub fn error(span: Span, name: &str, similar: Option<&str>, libraries: &[&str]) -> Diagnostic {
     let diagnostic = Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"));
+    if !libraries.is_empty() {
+        return diagnostic.hint(in_libraries(libraries)).hint_similar(similar);
+    }
     match foreign(name) {
         Some(hint) => diagnostic.hint(hint),
         None if similar.is_some() => diagnostic.hint_similar(similar),
         None => diagnostic.hint("declare it, or `use` the library that has it"),
+    }
+}
+
+/// The name stands before `::`, and `libraries` have it as the last name of their paths.
+pub fn module(span: Span, name: &str, libraries: &[String]) -> Diagnostic {
+    let uses: Vec<String> = libraries.iter().map(|l| format!("`use {l};`")).collect();
+    let last = libraries[0].rsplit("::").next().unwrap_or_default();
+    Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"))
+        .hint(format!("{} brings the names `{last}::…`", uses.join(" or ")))
+}
+
+/// The hint that libraries have an item.
+pub fn in_libraries(libraries: &[&str]) -> String {
+    let uses: Vec<String> = libraries.iter().map(|l| format!("`use {l}::*;`")).collect();
+    match libraries {
+        [library] => format!("library `{library}` has it: {}", uses[0]),
+        _ => format!("libraries have it: {}", uses.join(" or ")),
     }
 }
 

@@ -18,15 +18,29 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `callee` is the type of the applied value, and `expected` describes the arguments that it takes.
-pub fn of_call(span: Span, found: usize, expected: &str, callee: &str) -> Diagnostic {
+/// `expected` describes the arguments that the callee takes, and `missing` are the parameters without an argument.
+pub fn of_call(span: Span, found: usize, expected: &str, missing: Vec<String>) -> Diagnostic {
     let s = if found == 1 { "" } else { "s" };
-    Diagnostic::error("wrong-number-of-arguments", span, format!("found {found} argument{s}, expected {expected}"))
-        .hint(format!("the applied value has type `{callee}`"))
+    let message = format!("found {found} argument{s}, expected {expected}");
+    let diagnostic = Diagnostic::error("wrong-number-of-arguments", span, message);
+    match &missing[..] {
+        [] => diagnostic,
+        _ => diagnostic.label(format!("nothing for `{}`", missing.join("`, `"))),
+    }
+}
+
+/// Adds the declaration of the callee; `span` is where it is, if that is to be shown.
+pub fn declared(diagnostic: Diagnostic, signature: &str, span: Option<Span>) -> Diagnostic {
+    let diagnostic = diagnostic.hint(format!("it is `{signature}`"));
+    match span {
+        Some(span) => diagnostic.other(span, "declared here"),
+        None => diagnostic,
+    }
 }
 
 pub fn loop_variables(span: Span, found: usize, expected: usize) -> Diagnostic {
-    let message = format!("found {found} loop variables, the generator gives {expected}");
+    let s = if found == 1 { "" } else { "s" };
+    let message = format!("found {found} loop variable{s}, the generator gives {expected}");
     let hint = match expected {
         0 => "write `for g() { … }`, without variables",
         _ => "write a name, or `_`, for each: `for x, y in g() { … }`",
@@ -34,12 +48,16 @@ pub fn loop_variables(span: Span, found: usize, expected: usize) -> Diagnostic {
     Diagnostic::error("wrong-number-of-arguments", span, message).hint(hint)
 }
 
-/// If `all`, no argument may be left out.
-pub fn type_arguments(span: Span, found: usize, expected: usize, all: bool) -> Diagnostic {
+/// If `all`, no argument may be left out. The parameters are `declared` there.
+pub fn type_arguments(span: Span, found: usize, expected: usize, all: bool, declared: Option<Span>) -> Diagnostic {
     let s = if found == 1 { "" } else { "s" };
     let message = format!("found {found} type argument{s}, expected {expected}");
-    Diagnostic::error("wrong-number-of-arguments", span, message).hint(match all {
+    let diagnostic = Diagnostic::error("wrong-number-of-arguments", span, message).hint(match all {
         true => "a type needs all of its arguments: `Name[A, B]`",
         false => "arguments that are left out are inferred",
-    })
+    });
+    match declared {
+        Some(declared) => diagnostic.other(declared, "declared here"),
+        None => diagnostic,
+    }
 }

@@ -247,7 +247,9 @@ impl Evaluator<'_> {
         let last = worst.map(|(_, (calls, _))| whistle::last_calls(calls)).unwrap_or_default();
         let chain = last.into_iter().map(<[String]>::to_vec).collect();
         let call = worst.map_or(self.dst.current_origin(), |(_, (_, last))| *last);
-        let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
+        let mut around = cont.map_or(Vec::new(), |k| self.calls_around(k));
+        // A call in tail position leaves no continuation behind.
+        around.extend(self.dst.calls.around(call).map(|(_, span)| span));
         let (is_early, is_total) = (false, false);
         Box::new(Diverged { what, limit, cont, call, around, chain, is_early, is_total, record: None })
     }

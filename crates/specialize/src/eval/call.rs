@@ -373,7 +373,7 @@ impl Evaluator<'_> {
     pub(super) fn note_call(&mut self, k: Cont, args: &[Value], origin: Span) {
         if self.facts.is_recursive[k] || self.facts.function[k] == Some(k) {
             let shown = args.iter().enumerate().map(|(i, &a)| self.show(k, i, a)).collect();
-            self.budget.note_call(k, shown, origin);
+            self.budget.note_call(k, shown, self.at(origin));
         }
     }
 

@@ -177,6 +177,26 @@ impl Evaluator<'_> {
                     }
                 }
             }
+            // All elements are equal.
+            Value::Node(v) if self.dst.as_op(v.val()) == Some(Op::Splat) => {
+                let n = match *self.dst.types.kind(self.dst.ty(v.val())) {
+                    TyKind::Array(_, n) => n,
+                    TyKind::Vector(_, n) => n.into(),
+                    _ => return false,
+                };
+                let elem = self.value_of(self.dst.args(v.val())[0]);
+                let first = words.len();
+                if !self.push_words(elem, machine, words) {
+                    return false;
+                }
+                let one = words[first..].to_vec();
+                for _ in 1..n {
+                    if words.len() > MAX_WORDS {
+                        return false;
+                    }
+                    words.extend_from_slice(&one);
+                }
+            }
             _ => return false,
         }
         true

@@ -1,0 +1,70 @@
+//! Names that libraries have, whether or not the program uses them. Only hints need them, so they are collected from syntax
+//! trees, and only when there is an error.
+
+use nyala_syntax::ast::{Fn, Item, ItemKind, Module};
+
+/// The public names of a library, or of a module in one.
+#[derive(Clone, Debug)]
+pub struct Exports {
+    /// `std::random`
+    pub path: String,
+    items: Vec<Box<str>>,
+    /// Functions of its `impl` blocks.
+    methods: Vec<Box<str>>,
+}
+
+impl Exports {
+    /// The exports of a file of the library `path`, one for the file and one for each public `mod` in it.
+    pub fn of(path: &str, file: &Module) -> Vec<Exports> {
+        let mut all = Vec::new();
+        let mut work: Vec<(String, &[Item])> = vec![(path.into(), &file.items)];
+        while let Some((path, items)) = work.pop() {
+            let mut exports = Exports { path, items: Vec::new(), methods: Vec::new() };
+            for item in items.iter().filter(|i| !i.private) {
+                let named = match &item.kind {
+                    ItemKind::Fn(f) => &f.name,
+                    ItemKind::Static(s) => &s.name,
+                    ItemKind::Struct(s) => &s.name,
+                    ItemKind::Enum(e) => &e.name,
+                    ItemKind::Alias(a) => &a.name,
+                    ItemKind::Trait(t) => &t.name,
+                    ItemKind::Extern(block) => {
+                        exports.items.extend(names(&block.fns));
+                        continue;
+                    }
+                    ItemKind::Impl(i) => {
+                        exports.methods.extend(names(&i.fns));
+                        continue;
+                    }
+                    ItemKind::Mod(m) => {
+                        let inner =
+                            m.items.iter().map(|items| (format!("{}::{}", exports.path, m.name.text), &items[..]));
+                        work.extend(inner);
+                        &m.name
+                    }
+                    ItemKind::Use(_) => continue,
+                };
+                exports.items.push(named.text.clone());
+            }
+            all.push(exports);
+        }
+        all
+    }
+
+    pub(crate) fn has_item(&self, name: &str) -> bool {
+        self.items.iter().any(|n| **n == *name)
+    }
+
+    pub(crate) fn has_method(&self, name: &str) -> bool {
+        self.methods.iter().any(|n| **n == *name)
+    }
+
+    /// Whether the last name of its path is `name`.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.path.rsplit("::").next() == Some(name)
+    }
+}
+
+fn names(fns: &[Fn]) -> impl Iterator<Item = Box<str>> {
+    fns.iter().filter(|f| !f.private).map(|f| f.name.text.clone())
+}
