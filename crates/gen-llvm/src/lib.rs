@@ -52,6 +52,6 @@ pub use jit::{Jit, call_entry, time_calls};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
 pub use module::{LlvmModule, emit};
-pub use options::Options;
+pub use options::{Options, Sanitizer};
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, host_cpu, machine_name};

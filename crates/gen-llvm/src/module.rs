@@ -4,8 +4,9 @@ use crate::assembly::AsmCheck;
 use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::emit::{Emitted, emit_module};
 use crate::gpu::LIBDEVICE;
-use crate::options::Options;
+use crate::options::{Options, Sanitizer};
 use crate::{divisions, libdevice, loads, targets};
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::{Context, ContextRef};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
@@ -29,7 +30,6 @@ pub struct LlvmModule {
     // Dropped before the context it lies in.
     module: Module<'static>,
     machine: TargetMachine,
-    #[expect(dead_code, reason = "owns what `module` refers to")]
     context: Box<Context>,
     /// Errors that LLVM reported; boxed because the context holds its address.
     errors: Box<Mutex<Vec<String>>>,
@@ -158,7 +158,23 @@ impl LlvmModule {
         if !self.target.is_gpu() {
             loads::separate(&self.module).map_err(bug)?;
         }
-        Ok(())
+        match self.options.sanitizer.filter(|_| !self.target.is_gpu()) {
+            Some(sanitizer) => self.sanitize(sanitizer),
+            None => Ok(()),
+        }
+    }
+
+    /// Reports each access of memory to a tool. Comes last, so that only accesses that are left count.
+    fn sanitize(&mut self, sanitizer: Sanitizer) -> Result<(), Box<Diagnostic>> {
+        let kind = Attribute::get_named_enum_kind_id(&format!("sanitize_{}", sanitizer.name()));
+        let attribute = self.context.create_enum_attribute(kind, 0);
+        for function in self.module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+            function.add_attribute(AttributeLoc::Function, attribute);
+        }
+        self.run_passes(match sanitizer {
+            Sanitizer::Address => "asan",
+            Sanitizer::Thread => "tsan-module,function(tsan)",
+        })
     }
 
     /// Runs a pipeline in the notation of `opt -passes=`.

@@ -2,6 +2,25 @@
 
 use std::path::PathBuf;
 
+/// A tool of LLVM that finds faults of memory while the program runs. Its runtime is the compiler's that links the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Sanitizer {
+    /// AddressSanitizer: accesses outside of blocks, of freed ones, leaks.
+    Address,
+    /// ThreadSanitizer: data races.
+    Thread,
+}
+
+impl Sanitizer {
+    /// Its name in options of compilers: `-fsanitize=address`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sanitizer::Address => "address",
+            Sanitizer::Thread => "thread",
+        }
+    }
+}
+
 /// Options of code generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -18,6 +37,8 @@ pub struct Options {
     pub fast_math: bool,
     /// NVIDIA's library of math functions for kernels, as LLVM bitcode, if it is there.
     pub libdevice: Option<PathBuf>,
+    /// Accesses of memory are reported to this tool.
+    pub sanitizer: Option<Sanitizer>,
 }
 
 impl Default for Options {
@@ -29,6 +50,7 @@ impl Default for Options {
             wrap: false,
             fast_math: false,
             libdevice: None,
+            sanitizer: None,
         }
     }
 }

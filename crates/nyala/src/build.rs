@@ -2,10 +2,11 @@
 //! of the runtime that other code must not see are hidden here.
 
 use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime_not_found, tail_call_not_guaranteed};
-use crate::{Reported, Session};
+use crate::{Options, Reported, Session};
 use nyala_base::diagnostics::{limitation, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
-use nyala_flat::{Const, FunctionBuilder, Linkage, Module, Terminator};
+use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
+use nyala_gen_llvm::Sanitizer;
 use object::{Object, ObjectSymbol};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -111,6 +112,9 @@ impl Session {
                 self.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
             }
         }
+        if self.options.sanitizer == Some(Sanitizer::Thread) {
+            self.warn_of_threads(&module);
+        }
         let folder = std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default();
         let emitted = self.emit_llvm(&module, self.options.debug.then_some(&*folder))?;
         let object = self.object(&emitted)?;
@@ -120,6 +124,18 @@ impl Session {
         let exports: Vec<String> = module.funcs.iter().filter_map(exported).collect();
         let made = self.time("link", |s| s.link(kind, &object, &exports, inputs, out), |_| 0);
         made.map_err(|d| self.report(*d))
+    }
+
+    /// The runtime is not made with ThreadSanitizer, which therefore does not see that threads of the runtime wait for each other.
+    fn warn_of_threads(&mut self, module: &Module) {
+        let starts = |f: &nyala_flat::Function| matches!(f.symbol(), Some("nyala_parallel" | "nyala_spawn"));
+        let starts = |inst: &&nyala_flat::Inst| matches!(inst.op, InstOp::Call(f) if starts(module.func(f)));
+        let mut insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);
+        if let Some(inst) = insts.find(starts) {
+            let message = "ThreadSanitizer does not see how iterations of `parallel`, and `sync`, wait for each other";
+            let hint = "its reports may be false; `nyala run --engine interp` finds races of iterations";
+            self.sink.push(limitation::warning(inst.span, message, hint));
+        }
     }
 
     /// Reports exported functions that take or return function values: C has no functions with captured variables.
@@ -182,7 +198,8 @@ impl Session {
         out: &Path,
     ) -> Result<(), Box<Diagnostic>> {
         let folder = temporary_folder()?;
-        let linker = Linker { folder: folder.path(), debug: self.options.debug };
+        let Options { debug, sanitizer, .. } = self.options;
+        let linker = Linker { folder: folder.path(), debug, sanitizer };
         let program = linker.write("program.o", object)?;
         let runtime = if needs_runtime(object) { Some(find_runtime()?) } else { None };
         let result = folder.path().join("result");
@@ -195,7 +212,7 @@ impl Session {
 
     fn deliver_bytes(&mut self, bytes: &[u8], out: &Path) -> Result<(), Reported> {
         let made = temporary_folder().and_then(|folder| {
-            let linker = Linker { folder: folder.path(), debug: false };
+            let linker = Linker { folder: folder.path(), debug: false, sanitizer: None };
             deliver(&linker.write("result", bytes)?, out)
         });
         made.map_err(|d| self.report(*d))
@@ -255,6 +272,7 @@ fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
 struct Linker<'a> {
     folder: &'a Path,
     debug: bool,
+    sanitizer: Option<Sanitizer>,
 }
 
 /// The command of a tool: that of the environment's `variable`, which may have arguments, or the `usual` one.
@@ -326,6 +344,7 @@ impl Linker<'_> {
                 cc.args(["-Xlinker", "-soname", "-Xlinker"]).arg(name);
             }
         }
+        cc.args(self.sanitizer.map(|s| format!("-fsanitize={}", s.name())));
         cc.arg("-o").arg(result).arg(program);
         cc.args(inputs.iter().map(|p| plain(p)));
         cc.args(runtime);

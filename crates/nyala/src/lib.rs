@@ -38,6 +38,7 @@ use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Calls, Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_flat::ensure::Stage;
+use nyala_gen_llvm::Sanitizer;
 use nyala_ir::ensure::Ensure;
 use nyala_ir::{Builtin, Cont, Node, Target, World};
 use nyala_specialize::record::Record;
@@ -93,6 +94,8 @@ pub struct Options {
     pub wrap: bool,
     /// What native code checks while it runs (`--check`).
     pub checks: nyala_flat::Checks,
+    /// The tool that native code reports its accesses of memory to (`--sanitize`).
+    pub sanitizer: Option<Sanitizer>,
     /// Codes of warnings that are not reported (`--allow`).
     pub allow: Vec<String>,
     /// Codes of warnings that are errors; `warnings` stands for all (`--deny`).
@@ -122,6 +125,7 @@ impl Default for Options {
             amdgpu: None,
             wrap: false,
             checks: nyala_flat::Checks::default(),
+            sanitizer: None,
             allow: Vec::new(),
             deny: Vec::new(),
             verify: cfg!(debug_assertions),
@@ -639,6 +643,7 @@ impl Session {
             opt_level: self.options.opt_level,
             more_cpus: self.options.more_cpus.clone(),
             vector_width: self.options.vector_width,
+            sanitizer: self.options.sanitizer,
             ..Default::default()
         }
     }

@@ -133,3 +133,64 @@ fn options_are_checked() {
     let output = Command::new(command()).args(["run", "--check", "--wrap"]).arg(&program).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
 }
+
+const LIBRARY: &str = "static mut counter = 0;\nextern fn bump(n: i32) -> i32 {\n    for i in range(0, n) { counter += 1 }\n    counter\n}\n\
+                       extern fn total(a: &[i32], n: i32) -> i32 {\n    let mut sum = 0;\n    for i in range(0, n) { sum += a(i) }\n    sum\n}\n";
+const USER: &str = "#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\nint total(const int *a, int n);\nint bump(int n);\n\
+                    static void *go(void *p) { bump(1000); return p; }\nint main(int argc, char **argv) {\n    (void)argv;\n    \
+                    int *a = calloc(10, sizeof(int)), s = total(a, argc == 2 ? 11 : 10);\n    free(a);\n    pthread_t t;\n    \
+                    pthread_create(&t, 0, go, 0);\n    if (argc == 3) bump(1000);\n    pthread_join(t, 0);\n    \
+                    printf(\"%d %d\\n\", s, bump(0));\n    return 0;\n}\n";
+
+/// Tools that watch a library which C calls. The arguments of the C program choose what it does wrong.
+#[test]
+fn sanitizers() {
+    let folder = Folder::new("sanitizers");
+    folder.write("lib.impala", LIBRARY);
+    folder.write("use.c", USER);
+    for (tool, wrong, says, line) in
+        [("address", 1, "heap-buffer-overflow", "lib.impala:8"), ("thread", 2, "data race", "lib.impala:3")]
+    {
+        let flag = format!("-fsanitize={tool}");
+        let compile = |args: &[&str]| {
+            let mut cc = Command::new("cc");
+            cc.current_dir(&folder.0).args(["-g", &flag, "use.c"]).args(args).output().unwrap()
+        };
+        // The compiler may come without the tool's runtime.
+        folder.write("none.c", "int total(const int *a, int n) { return a[n - 1]; } int bump(int n) { return n; }\n");
+        if !compile(&["none.c", "-o", "none", "-lpthread"]).status.success() {
+            eprintln!("skipped: the C compiler has no runtime for {flag}");
+            continue;
+        }
+        for out in ["lib.o", "lib.a"] {
+            let made = Command::new(command())
+                .current_dir(&folder.0)
+                .args(["build", "--sanitize", tool, "-g", "lib.impala", "-o", out])
+                .output();
+            assert!(made.unwrap().status.success());
+            let made = compile(&[out, "-o", "use", "-lpthread"]);
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            for n in 0..3 {
+                let args = ["x"; 2].into_iter().take(n);
+                let ran = Command::new(folder.0.join("use")).args(args).output().unwrap();
+                let text = String::from_utf8_lossy(&ran.stderr);
+                assert_eq!(ran.status.success(), n != wrong, "{tool}, {out}, {n}: {text}");
+                assert_eq!(text.contains(says) && text.contains(line), n == wrong, "{tool}, {out}, {n}: {text}");
+            }
+        }
+    }
+    // Threads of the runtime are not watched, and the compiler says so.
+    let source = folder
+        .write("par.impala", "extern fn f(n: i32, a: &mut [i32]) -> () {\n    for i in par(0, n) { a(i) = i }\n}\n");
+    let made = Command::new(command())
+        .args(["build", "--sanitize", "thread", "-o"])
+        .arg(folder.0.join("par.o"))
+        .arg(&source)
+        .output()
+        .unwrap();
+    assert!(
+        made.status.success() && String::from_utf8_lossy(&made.stderr).contains("limitation"),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+}

@@ -24,6 +24,10 @@ pub struct Build {
     /// Emit debug information: functions and lines
     #[arg(short = 'g')]
     debug: bool,
+    /// Let AddressSanitizer or ThreadSanitizer watch the program's accesses of memory. The C compiler that links the program
+    /// brings the tool; an object or a static library is linked with its -fsanitize
+    #[arg(long, value_name = "TOOL", value_enum, conflicts_with = "check")]
+    sanitize: Option<SanitizerName>,
     /// Use and store cached native code, as `run` does
     #[arg(long, hide = true)]
     cached: bool,
@@ -36,6 +40,12 @@ enum KindName {
     StaticLib,
     SharedLib,
     Header,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SanitizerName {
+    Address,
+    Thread,
 }
 
 impl Build {
@@ -71,6 +81,10 @@ impl Build {
         let options = |o: &mut nyala::Options| {
             o.target = self.target.clone();
             o.debug = self.debug;
+            o.sanitizer = self.sanitize.map(|s| match s {
+                SanitizerName::Address => nyala_gen_llvm::Sanitizer::Address,
+                SanitizerName::Thread => nyala_gen_llvm::Sanitizer::Thread,
+            });
             o.cache = nyala::cache::of_user().filter(|_| self.cached);
         };
         with_session_of(&self.input, options, |s| s.build(kind, &self.out, &linked).map(|()| 0))
