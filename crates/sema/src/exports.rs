@@ -1,7 +1,7 @@
 //! Names that libraries have, whether or not the program uses them. Only hints need them, so they are collected from syntax
 //! trees, and only when there is an error.
 
-use nyala_syntax::ast::{Fn, Item, ItemKind, Module};
+use nyala_syntax::ast::{Fn, Item, ItemKind, Module, TypeKind};
 
 /// The public names of a library, or of a module in one.
 #[derive(Clone, Debug)]
@@ -9,8 +9,8 @@ pub struct Exports {
     /// `std::random`
     pub path: String,
     items: Vec<Box<str>>,
-    /// Functions of its `impl` blocks.
-    methods: Vec<Box<str>>,
+    /// Functions of its `impl` blocks for types with a name, and that name.
+    methods: Vec<(Box<str>, Box<str>)>,
 }
 
 impl Exports {
@@ -33,7 +33,11 @@ impl Exports {
                         continue;
                     }
                     ItemKind::Impl(i) => {
-                        exports.methods.extend(names(&i.fns));
+                        if let TypeKind::Path(path) = &file[i.ty].kind
+                            && let Some(of) = path.names.last()
+                        {
+                            exports.methods.extend(names(&i.fns).map(|name| (name, of.text.clone())));
+                        }
                         continue;
                     }
                     ItemKind::Mod(m) => {
@@ -55,8 +59,9 @@ impl Exports {
         self.items.iter().any(|n| **n == *name)
     }
 
-    pub(crate) fn has_method(&self, name: &str) -> bool {
-        self.methods.iter().any(|n| **n == *name)
+    /// Whether types of this name have a method in it.
+    pub(crate) fn has_method(&self, name: &str, of: &str) -> bool {
+        self.methods.iter().any(|(n, ty)| **n == *name && **ty == *of)
     }
 
     /// Whether the last name of its path is `name`.

@@ -410,7 +410,9 @@ impl<'a> Checker<'a, '_> {
         let is_function =
             matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         let is_used = |path: &str| self.namespaces.is_used(path);
-        let with_method = self.unknown.libraries(|l| l.has_method(&name.text) && !is_used(&l.path));
+        // `Slice` of `&Slice[T]`
+        let of = shown.trim_start_matches('&').split('[').next().unwrap_or_default();
+        let with_method = self.unknown.libraries(|l| l.has_method(&name.text, of) && !is_used(&l.path));
         let with_function = self.unknown.libraries(|l| l.has_item(&name.text));
         let libraries = (&with_method[..], &with_function[..]);
         let short = short(&name.text);
