@@ -26,6 +26,7 @@ pub mod libraries;
 mod one_function;
 pub mod outputs;
 pub mod pipelines;
+mod progress;
 pub mod run;
 mod statics;
 pub mod testing;
@@ -96,6 +97,8 @@ pub struct Options {
     pub checks: nyala_flat::Checks,
     /// The tool that native code reports its accesses of memory to (`--sanitize`).
     pub sanitizer: Option<Sanitizer>,
+    /// Tell on standard error, a terminal, which pass takes more than a second.
+    pub progress: bool,
     /// Codes of warnings that are not reported (`--allow`).
     pub allow: Vec<String>,
     /// Codes of warnings that are errors; `warnings` stands for all (`--deny`).
@@ -125,6 +128,7 @@ impl Default for Options {
             amdgpu: None,
             wrap: false,
             checks: nyala_flat::Checks::default(),
+            progress: false,
             sanitizer: None,
             allow: Vec::new(),
             deny: Vec::new(),
@@ -189,6 +193,8 @@ pub struct Session {
     calls: Calls,
     /// The assertions on code of the program lowered last.
     ensures: Vec<Ensure>,
+    /// How far partial evaluation has come, while it runs.
+    steps: Option<progress::Steps>,
 }
 
 /// Where a program reaches an operation that is not implemented.
@@ -213,6 +219,7 @@ impl Session {
             tuned_file: None,
             calls: Calls::default(),
             ensures: Vec::new(),
+            steps: None,
         }
     }
 
@@ -229,7 +236,12 @@ impl Session {
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
     pub fn time<T>(&mut self, pass: &'static str, f: impl FnOnce(&mut Session) -> T, size: impl Fn(&T) -> usize) -> T {
         let start = Instant::now();
+        let line = self.options.progress.then(|| {
+            let steps = self.steps.clone().map(|steps| (steps, self.sources.clone()));
+            progress::Line::start(pass, steps)
+        });
         let result = f(self);
+        drop(line);
         let time = start.elapsed();
         self.timings.push(Timing { pass, time, size: size(&result) });
         result
@@ -483,12 +495,15 @@ impl Session {
             annotations: self.options.partial_evaluation,
             budget: self.options.pe_budget,
             record,
+            progress: self.options.progress.then(Default::default),
         };
+        self.steps = options.progress.clone();
         let result = self.time(
             "specialize",
             |s| nyala_specialize::specialize(world, options, &mut s.sink),
             |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
         );
+        self.steps = None;
         let (mut residual, stats) = result.map_err(|diverged| {
             let is_library = |file| self.library_files.contains(&file);
             self.sink.push(nyala_specialize::whistle::report(world, &diverged, is_library));

@@ -88,13 +88,14 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             source,
             facts,
-            options,
+            record: options.record.then(Default::default),
             hints: hints::Advice::new(hints),
             dst: World::like(source),
             stubs: Stubs::default(),
             order: stubs::Order::default(),
             history: history::History::default(),
             budget: budget::Budget::new(options.budget, may_start_again),
+            options,
             writes_of: kept::WritesOf::default(),
             run_calls: Vec::new(),
             current: (Cont(0), Mode::Filters),
@@ -105,7 +106,6 @@ impl<'a> Evaluator<'a> {
             computer: computed::Computer::default(),
             plain: plain::Plain::default(),
             reports: Vec::new(),
-            record: options.record.then(Default::default),
         }
     }
 

@@ -31,12 +31,16 @@ pub mod finish;
 pub mod leaving_addresses;
 pub mod memory;
 pub mod postdom;
+mod progress;
 pub mod record;
 pub mod recursive_runs;
 pub mod whistle;
 
 use crate::diagnostics::{static_assert_failed, static_assert_unknown};
 use crate::whistle::Diverged;
+use std::sync::Arc;
+
+pub use crate::progress::Progress;
 use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Builtin, Cont, Node, World};
@@ -48,7 +52,7 @@ pub const MAX_ROUNDS: usize = 8;
 /// Upper limit on the rounds in which a budget is spent. The round after the first one can do with less.
 const MAX_FAILURES: usize = 4;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Whether annotations count; if not, only functions are specialized (`--no-pe`).
     pub annotations: bool,
@@ -56,11 +60,13 @@ pub struct Options {
     pub budget: f64,
     /// Keep a [record](record::Record) of what is decided.
     pub record: bool,
+    /// Is told how far evaluation has come.
+    pub progress: Option<Arc<Progress>>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { annotations: true, budget: 1.0, record: false }
+        Options { annotations: true, budget: 1.0, record: false, progress: None }
     }
 }
 
@@ -88,7 +94,7 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     loop {
         stats.rounds += 1;
         let may_start_again_now = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
-        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options, may_start_again_now);
+        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options.clone(), may_start_again_now);
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();

@@ -272,6 +272,7 @@ pub fn with_session_of(
         amdgpu: input.amdgpu.clone(),
         wrap: input.wrap,
         checks: input.check.unwrap_or_default(),
+        progress: std::io::stderr().is_terminal() && !input.json,
         allow: input.allow.clone(),
         deny: input.deny.clone(),
         library_folders,

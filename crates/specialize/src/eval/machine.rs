@@ -81,6 +81,10 @@ impl Evaluator<'_> {
             if self.budget.reductions.is_multiple_of(1024) || self.budget.reductions < 1024 || is_large {
                 self.check_budget()?;
                 self.collect(frame)?;
+                if let Some(progress) = &self.options.progress {
+                    let place = self.at(code.origin);
+                    progress.note(self.budget.reductions, self.dst.calls.places(place).last().unwrap_or(place));
+                }
             }
             self.current = (code.cont, site.past.mode);
             match self.compute_call(&code, frame, site.past.mode) {
