@@ -43,6 +43,8 @@ const MAX_PARTS: u64 = 1024;
 
 /// Limit on the objects in [`Memory`]'s `open` list.
 const MAX_OPEN: usize = 16;
+/// Limit on the contents behind unknown addresses that are known where states meet.
+const MAX_MERGED: usize = 1024;
 
 /// A range of leaves of an object: the first leaf, and the number of leaves.
 pub type Range = (u64, u64);
@@ -277,7 +279,8 @@ impl Memory {
         self.open.iter().any(|(_, o)| o.private) || self.objects.iter().any(|(&base, o)| o.private && !is_open(base))
     }
 
-    /// The contents that are known in all states.
+    /// The contents that are known in all states. Of very many contents behind unknown addresses, none is kept: each join would
+    /// look at all of them, so that a long row of branches would take quadratic time.
     pub fn merge(states: &[Memory]) -> Memory {
         let Some((first, others)) = states.split_first() else { return Memory::default() };
         if others.is_empty() {
@@ -299,9 +302,13 @@ impl Memory {
             object.epoch = 0;
             merged.objects.insert_mut(base, object);
         }
-        for (&ptr, &val) in first.entries.iter() {
-            if others.iter().all(|o| o.entries.get(&ptr) == Some(&val)) {
-                merged.entries.insert_mut(ptr, val);
+        // The states mostly know the same, so that the result shares the first one's table.
+        if first.entries.size() <= MAX_MERGED {
+            merged.entries = first.entries.clone();
+            for (ptr, val) in first.entries.iter() {
+                if others.iter().any(|o| o.entries.get(ptr) != Some(val)) {
+                    merged.entries.remove_mut(ptr);
+                }
             }
         }
         merged
