@@ -26,6 +26,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
     ("std::device", "<std>/device.impala", include_str!("../../../lib/std/src/device.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
+    ("std::map", "<std>/map.impala", include_str!("../../../lib/std/src/map.impala")),
     ("std::nvidia", "<std>/nvidia.impala", include_str!("../../../lib/std/src/nvidia.impala")),
     ("std::pattern", "<std>/pattern.impala", include_str!("../../../lib/std/src/pattern.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),

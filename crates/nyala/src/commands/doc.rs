@@ -115,7 +115,8 @@ impl Doc {
         {
             sink.push(*e);
         } else if n_files > 0 {
-            println!("{} pages: {}", reference.n_pages(), index.display());
+            let n = reference.n_pages();
+            println!("{n} page{}: {}", if n == 1 { "" } else { "s" }, index.display());
         }
         show_all(&sink.diagnostics, &sources, self.json);
         match (sink.has_errors(), n_files) {

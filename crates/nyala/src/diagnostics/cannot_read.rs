@@ -13,11 +13,17 @@
 //! ```sh
 //! nyala check examples/01_power.impala
 //! ```
+//!
+//! Arguments of the program that runs stand after `--`:
+//!
+//! ```sh
+//! nyala run program.impala -- data.csv
+//! ```
 
 use nyala_base::{Diagnostic, Span};
 
 /// `why` is the system's message.
 pub fn error(path: &std::path::Path, why: &str) -> Diagnostic {
     Diagnostic::error("cannot-read", Span::NONE, format!("cannot read `{}`: {why}", path.display()))
-        .hint("sources are files of text in UTF-8, given by their paths from the current folder")
+        .hint("sources are files of text in UTF-8, given by their paths from the current folder; a program's own arguments stand after `--`")
 }

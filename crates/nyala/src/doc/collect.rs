@@ -158,6 +158,13 @@ impl File<'_> {
     }
 }
 
+/// Whether `nyala test` or `nyala bench` runs the item; no caller of a library is meant to.
+fn is_measured(item: &Item) -> bool {
+    let ItemKind::Fn(f) = &item.kind else { return false };
+    let name = &*f.name.text;
+    f.body.is_some() && f.params.is_empty() && (name.starts_with("test_") || name.starts_with("bench_"))
+}
+
 fn plain(text: impl Into<String>) -> Piece {
     Piece { text: text.into(), path: None }
 }
@@ -227,7 +234,8 @@ impl Collector {
             self.reference.uses.entry(module.into()).or_default().push(u.clone());
             return Thing { lo, hi, entry: None, is_use: true };
         }
-        let entry = (self.private || !item.private).then(|| self.entry(file, page, module, item, inner)).flatten();
+        let shown = self.private || !(item.private || is_measured(item));
+        let entry = shown.then(|| self.entry(file, page, module, item, inner)).flatten();
         Thing { lo, hi, entry, is_use: false }
     }
 
