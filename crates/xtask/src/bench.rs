@@ -1,5 +1,5 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, sorting, lanes, specialized interpreters, evaluation at compile time, growth of
+//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, evaluation at compile time, growth of
 //! compile times with large programs.
 //!
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
@@ -9,6 +9,7 @@ mod constants;
 mod front;
 mod game;
 mod interpreters;
+mod matrix;
 mod parallel;
 mod patterns;
 mod pictures;
@@ -92,6 +93,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
+    if wanted("matrix") {
+        let block = matrix::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
     if wanted("sort") {
         let block = sort::run()?;
         print!("{block}");
@@ -146,7 +152,7 @@ fn llvm(times: &Times) -> Duration {
 
 /// Runs programs in turns, which print names of workloads and nanoseconds. Returns the medians by program and workload.
 /// A peer that fails is reported and has no times.
-fn in_turns(programs: &mut [(&str, Command)], workloads: &[(&str, &str)]) -> Result<Vec<Vec<f64>>, String> {
+fn in_turns<T>(programs: &mut [(&str, Command)], workloads: &[(&str, T)]) -> Result<Vec<Vec<f64>>, String> {
     let mut times = vec![vec![Vec::new(); workloads.len()]; programs.len()];
     let mut failed = vec![false; programs.len()];
     for _ in 0..RUNS {

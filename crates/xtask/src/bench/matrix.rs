@@ -1,0 +1,77 @@
+//! `x bench matrix`: the matrix product of `examples/20_matrix_product.impala` beside the BLAS libraries that PyPI has, in turns. A
+//! script, `bench/peers/matrix/product.py`, calls all of them in the same way, ours as a shared library.
+
+use super::{RUNS, cores, in_turns, machine};
+use crate::{root, sh};
+use std::fmt::Write as _;
+use std::process::Command;
+
+/// The workloads of the script, and their operations.
+const WORKLOADS: &[(&str, f64)] = &[
+    ("f32_512", 2.0 * 512.0 * 512.0 * 512.0),
+    ("f32_1024", 2.0 * 1024.0 * 1024.0 * 1024.0),
+    ("f32_2048", 2.0 * 2048.0 * 2048.0 * 2048.0),
+    ("f32_odd", 2.0 * 1000.0 * 700.0 * 1300.0),
+    ("f64_1024", 2.0 * 1024.0 * 1024.0 * 1024.0),
+];
+
+/// Peers: a name, the script's argument, and OpenBLAS's kind of processor, which it does not always choose well.
+const PEERS: &[(&str, &str, &str)] = &[
+    ("OpenBLAS", "openblas", ""),
+    ("OpenBLAS, AVX-512", "openblas", "SkylakeX"),
+    ("MKL", "mkl", ""),
+    ("BLIS", "blis", ""),
+];
+
+pub fn run() -> Result<String, String> {
+    let (out, python) = (root().join("out/bench"), root().join("out/peers/bin/python"));
+    if !python.exists() {
+        return Ok("matrix: not measured: bench/peers/install.sh installs the peers\n\n".into());
+    }
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root()).args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "nyala",
+        "--package",
+        "nyala-runtime",
+    ]);
+    sh(&mut cargo)?;
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let mut text = format!("matrix, GFLOP/s, medians of {RUNS} runs in turns; {}", machine());
+    let mut counts = vec![1, cores()];
+    counts.dedup();
+    for threads in counts {
+        let library = out.join(format!("libproduct{threads}.so"));
+        let mut build = Command::new(&nyala);
+        build.args(["build", "--cpu", "native", "-D", &format!("THREADS={threads}"), "-o"]).arg(&library);
+        sh(build.arg(root().join("examples/20_matrix_product.impala")))?;
+        let script = |library: &std::ffi::OsStr| {
+            let mut command = Command::new(&python);
+            command.arg("-B").arg(root().join("bench/peers/matrix/product.py")).arg(library).arg(threads.to_string());
+            command
+        };
+        let mut programs = vec![("ours", script(library.as_os_str()))];
+        for &(name, argument, kind) in PEERS {
+            let mut command = script(argument.as_ref());
+            if !kind.is_empty() {
+                command.env("OPENBLAS_CORETYPE", kind);
+            }
+            programs.push((name, command));
+        }
+        let times = in_turns(&mut programs, WORKLOADS)?;
+        for (i, (workload, operations)) in WORKLOADS.iter().enumerate() {
+            let _ = write!(text, "  {workload:<10} {threads} threads:");
+            for ((name, _), times) in programs.iter().zip(&times) {
+                let _ = write!(text, "  {name} {:.0}", operations / times[i]);
+            }
+            let fastest = times[1..].iter().map(|t| t[i]).fold(f64::INFINITY, f64::min);
+            let _ = writeln!(text, "   {:.2} of the fastest", fastest / times[0][i]);
+        }
+    }
+    text.push('\n');
+    Ok(text)
+}
