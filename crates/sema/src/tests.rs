@@ -361,7 +361,7 @@ fn lowers_intrinsics() {
         expect![[r#"
             graph
             struct M { sqrt: cn(mem, f32, cn(mem, f32)) }
-            export cont f(m: mem, x: f32, c: bool, ret: cn(mem, f32)) = pe_info(m, array[[u8 * 2]](120u8, 0u8), x, k)
+            export cont f(m: mem, x: f32, c: bool, ret: cn(mem, f32)) = pe_info(m, "x\x00", x, k)
               cont k(m.1: mem) = branch(m.1, c, done, more)
               cont done(m.2: mem) = join(m.2, true)
               cont join(m.3: mem, r: bool) = sqrt_f32(m.3, add(1e-45f32, undef[f32]), k.1)
