@@ -12,7 +12,7 @@
 //!                      abi  aliases  assembly  gpu  nvptx  amdgpu
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
-//! modules in memory    module  divisions  libdevice
+//! modules in memory    module  divisions  loads  libdevice
 //! machine code         jit  locate
 //! ```
 

@@ -286,6 +286,8 @@ pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Re
 
 fn flat_module(s: &mut Session) -> Result<Module, Reported> {
     let world = s.graph()?;
+    // Whoever looks for the reason of a failure wants to see the code.
+    s.ensures.clear();
     let residual = s.residual(&world)?;
     s.flat(&residual)
 }

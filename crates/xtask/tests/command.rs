@@ -244,6 +244,18 @@ fn the_same_program_gives_the_same_text() {
     }
 }
 
+/// `emit` shows code of which an assertion does not hold; other verbs refuse it.
+#[test]
+fn code_of_failed_assertions() {
+    let program = root().join("tests/ui/ensure-failed/copies.impala");
+    for stage in ["flat", "llvm", "asm"] {
+        let args: [&std::ffi::OsStr; 4] = ["emit".as_ref(), "--stage".as_ref(), stage.as_ref(), program.as_os_str()];
+        let out = nyala(&args, 120);
+        assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("many"), "{stage}");
+    }
+    assert_eq!(nyala(&["check".as_ref(), program.as_os_str()], 120).status.code(), Some(1));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_ends_a_parallel_loop() {

@@ -388,6 +388,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
     fn ensure_no_branch(&mut self, args: &[ExprId], place: Span) -> Val {
         let vals: Vec<Val> = args.iter().map(|&a| self.value(a)).collect();
         if let (&[val, ..], Some(mem)) = (&vals[..], self.mem(place)) {
+            if self.w.types.has_function(self.w.ty(val)) {
+                let message = "an assertion on branches that depend on a function is not supported";
+                self.report(limitation::error(place, message, "assert it of the numbers that the function captures"));
+                return self.w.unit();
+            }
             self.w.set_origin(place);
             let mem = self.w.op(Op::Watch, &[mem, val]);
             self.set_mem(mem);
