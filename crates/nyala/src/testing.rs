@@ -54,6 +54,13 @@ pub const ENGINES: &[Engine] = &[
 ];
 
 impl Engine {
+    /// What the engine needs, if this machine lacks it.
+    pub fn lacks(&self) -> Option<&'static str> {
+        let program = self.back_end.needs.as_ref().filter(|n| !(n.is_there)()).map(|n| n.what);
+        let has_room = self.checks == NO_CHECKS || nyala_runtime::can_check();
+        program.or((!has_room).then_some("room of 4 TiB for addresses"))
+    }
+
     /// Sets options to what the engine needs.
     pub fn set(self, options: &mut Options) {
         options.opt_level = self.opt_level;

@@ -88,9 +88,19 @@ fn nothing() -> &'static Object {
     OBJECT.get_or_init(|| Object::new(0, 0, [0, ones()]))
 }
 
+/// Whether this system has the addresses that checked programs need.
+pub fn can_check() -> bool {
+    reserved().is_some()
+}
+
 fn heap() -> &'static Heap {
-    static HEAP_: OnceLock<Heap> = OnceLock::new();
-    HEAP_.get_or_init(|| {
+    reserved()
+        .unwrap_or_else(|| crate::system::fail("`--check` needs 4 TiB of addresses, which this system does not give"))
+}
+
+fn reserved() -> Option<&'static Heap> {
+    static HEAP_: OnceLock<Option<Heap>> = OnceLock::new();
+    let made = HEAP_.get_or_init(|| {
         let sizes = (0..N_REGIONS).map(|i| (1 << (REGION - LEAST - i as u32)) * size_of::<Object>());
         let mut tables = [0; N_REGIONS];
         let mut total = 2 * HEAP;
@@ -105,13 +115,14 @@ fn heap() -> &'static Heap {
         // SAFETY: a new mapping, of which nobody knows yet.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), total + region, access, kind, -1, 0) };
         if at == libc::MAP_FAILED {
-            crate::system::fail("`--check` needs 4 TiB of addresses, which this system does not give")
+            return None;
         }
         let start = (at as usize).next_multiple_of(region);
         tables.iter_mut().for_each(|table| *table += start);
         START.store(start, Ordering::Release);
-        Heap { start, tables, classes: Default::default() }
-    })
+        Some(Heap { start, tables, classes: Default::default() })
+    });
+    made.as_ref()
 }
 
 /// The start of the heap, 0 before there is one.

@@ -38,7 +38,7 @@ pub use channels::{
 };
 pub use checked::{CheckedMemory, MemoryFault};
 pub use checks::{
-    nyala_check_alloc, nyala_check_alloc_array, nyala_check_fail, nyala_check_free, nyala_check_given,
+    can_check, nyala_check_alloc, nyala_check_alloc_array, nyala_check_fail, nyala_check_free, nyala_check_given,
     nyala_check_initialized, nyala_check_lanes, nyala_check_object, nyala_check_product, nyala_check_wrote,
 };
 pub use environments::{

@@ -331,19 +331,16 @@ fn show_skipped() -> usize {
         println!("skipped under {engine}: {name}: {reason}");
     }
     for engine in testing::ENGINES.iter().filter(|e| !is_there(e)) {
-        let what = engine.back_end.needs.as_ref().map_or("", |n| n.what);
+        let what = engine.lacks().unwrap_or_default();
         println!("skipped: everything under {}, since {what} is missing", engine.name);
     }
     skipped.len() + testing::ENGINES.iter().filter(|e| !is_there(e)).count()
 }
 
-/// Whether the programs of the system that an engine needs are there.
+/// Whether what an engine needs of the system is there.
 pub fn is_there(engine: &testing::Engine) -> bool {
     static FOUND: std::sync::OnceLock<Vec<(&str, bool)>> = std::sync::OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let is_there = |e: &testing::Engine| e.back_end.needs.as_ref().is_none_or(|n| (n.is_there)());
-        testing::ENGINES.iter().map(|e| (e.name, is_there(e))).collect()
-    });
+    let found = FOUND.get_or_init(|| testing::ENGINES.iter().map(|e| (e.name, e.lacks().is_none())).collect());
     found.iter().any(|f| f.0 == engine.name && f.1)
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, nyala, stderr};
+use common::{Folder, command, nyala, stderr};
 
 fn run(args: &[&std::ffi::OsStr]) -> (Option<i32>, String, String) {
     let mut all: Vec<&std::ffi::OsStr> = vec!["test".as_ref()];
@@ -66,4 +66,17 @@ fn a_query_that_does_not_compile_is_shown_in_its_line() {
     assert_eq!(code, Some(1));
     assert!(out.contains("a.impala:3:") && out.matches("error[type-mismatch]").count() == 1, "{out}");
     assert!(out.ends_with("0 passed, 1 failed, 0 skipped\n"), "{out}");
+}
+
+/// A system may limit addresses; then no engine checks native code, and the command says so.
+#[cfg(target_os = "linux")]
+#[test]
+fn addresses_may_be_limited() {
+    let folder = Folder::new("testing-addresses");
+    let file = folder.write("t.impala", "//? f(2) == 4\nfn f(x: i32) -> i32 { x + x }\n");
+    let limited = "ulimit -v 2000000000 && exec \"$0\" test \"$1\"";
+    let out = std::process::Command::new("sh").args(["-c", limited]).arg(command()).arg(&file).output().unwrap();
+    let (said, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success() && said == "1 passed, 0 failed, 0 skipped\n", "{said}{err}");
+    assert!(err.contains("skipped: everything under checked"), "{err}");
 }

@@ -98,6 +98,11 @@ impl Test {
 
     fn run_files(&self, files: &[File]) -> u8 {
         let start = Instant::now();
+        for engine in ENGINES.iter().filter(|e| self.engine.is_none() && e.back_end.needs.is_none()) {
+            if let Some(what) = engine.lacks() {
+                eprintln!("skipped: everything under {}, since {what} is missing", engine.name);
+            }
+        }
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let results: Vec<Mutex<Vec<Failure>>> = files.iter().map(|_| Mutex::default()).collect();
         std::thread::scope(|scope| {
@@ -172,7 +177,7 @@ impl Test {
         // An engine that needs other programs runs if it is named.
         let wanted = |e: &&Engine| match self.engine {
             Some(only) => only.name == e.name,
-            None => e.back_end.needs.is_none(),
+            None => is_usual(e),
         };
         for engine in ENGINES.iter().filter(wanted) {
             let mut first = 0;
@@ -309,6 +314,11 @@ impl Test {
     }
 }
 
+/// Whether the engine runs tests if none is named: it needs nothing that this machine lacks, and no other programs.
+fn is_usual(engine: &Engine) -> bool {
+    engine.back_end.needs.is_none() && engine.lacks().is_none()
+}
+
 /// Merges failures with equal texts. Each result begins with the list of their engines.
 fn group(failures: &[&Failure]) -> Vec<String> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
@@ -319,7 +329,7 @@ fn group(failures: &[&Failure]) -> Vec<String> {
         }
     }
     let indent = |text: &str| text.lines().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n");
-    let n_engines = ENGINES.iter().filter(|e| e.back_end.needs.is_none()).count();
+    let n_engines = ENGINES.iter().filter(|e| is_usual(e)).count();
     let engines = |e: &[&str]| if e.len() == n_engines { "every engine".into() } else { e.join(", ") };
     groups.iter().map(|(e, text)| format!("{}\n{}", engines(e), indent(text))).collect()
 }
