@@ -237,7 +237,7 @@ impl Machine<'_> {
         let bytes = self.l.memory.live_bytes;
         // Marking also visits all stored closures and addresses.
         let n_stored = (self.stored.len() + self.stored_addresses.len()) as u64;
-        let steps = (self.steps - self.steps_then).saturating_sub(2 * n_stored);
+        let steps = self.steps.saturating_sub(self.steps_then).saturating_sub(2 * n_stored);
         if self.heap.wants_marking(steps) || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
             self.collect();
             (self.bytes_then, self.steps_then) = (self.l.memory.live_bytes, self.steps);

@@ -59,9 +59,14 @@ impl Exports {
         self.items.iter().any(|n| **n == *name)
     }
 
-    /// Whether types of this name have a method in it.
+    /// Whether types of this name have a method in it. The name may be that of a literal whose type is still open.
     pub(crate) fn has_method(&self, name: &str, of: &str) -> bool {
-        self.methods.iter().any(|(n, ty)| **n == *name && **ty == *of)
+        let fits = |ty: &str| match of {
+            "integer" => ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"].contains(&ty),
+            "float" => ["f16", "f32", "f64"].contains(&ty),
+            _ => ty == of,
+        };
+        self.methods.iter().any(|(n, ty)| **n == *name && fits(ty))
     }
 
     /// Whether the last name of its path is `name`.

@@ -236,7 +236,7 @@ impl Bench<'_> {
     fn start_compiler(&mut self, variant: &Variant) -> std::io::Result<(Child, PathBuf, PathBuf)> {
         let stem = self.folder.join(self.compiled.to_string());
         self.compiled += 1;
-        let (program, said) = (stem.with_extension("exe"), stem.with_extension("err"));
+        let (program, said) = (stem.with_extension("program"), stem.with_extension("err"));
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("build").arg("--cached").args(&self.options);
         for (parameter, &value) in self.parameters.iter().zip(variant).filter(|(_, v)| **v != 0) {
