@@ -15,7 +15,7 @@ pub struct Ensure {
     pub place: Span,
     /// The block that it stands in.
     pub scope: Span,
-    /// What is asserted; nothing for `ensure_no_branch`, whose value has an [`Op::Watch`](crate::Op::Watch).
+    /// The terms that hold; none for `ensure_no_branch`, whose value has an [`Op::Watch`](crate::Op::Watch).
     pub terms: Vec<Term>,
 }
 
@@ -84,7 +84,7 @@ pub struct Term {
     pub text: String,
     /// Each innermost loop is counted alone.
     pub inner: bool,
-    /// What is counted.
+    /// The thing that the term counts.
     pub thing: Thing,
     /// How the count compares with the number.
     pub relation: Relation,

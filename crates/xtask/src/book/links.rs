@@ -75,7 +75,7 @@ pub fn anchors(text: &str) -> BTreeSet<String> {
 fn anchor(heading: &str) -> String {
     let mut text = String::new();
     let mut rest = heading;
-    // Of a link its name remains.
+    // A link becomes its name.
     while let Some((before, target)) = rest.split_once("](") {
         text += before;
         rest = target.split_once(')').map_or("", |t| t.1);
