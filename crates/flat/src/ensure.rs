@@ -22,6 +22,7 @@ use nyala_ir::ensure::{Ensure, Thing};
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Limit on the places that a failure lists.
 const MAX_PLACES: usize = 3;
@@ -40,6 +41,14 @@ pub struct Failure {
     pub found: u64,
     /// Where they are, some of them.
     pub places: Vec<Span>,
+}
+
+impl Failure {
+    fn new(ensure: &Ensure, copy: CallId, term: Option<usize>, function: &Function, count: Count) -> Failure {
+        let Count { found, places } = count;
+        let place = Span { call: copy, ..ensure.place };
+        Failure { place, term, function: function.name.to_string(), found, places }
+    }
 }
 
 /// Membership of code in one block of the program.
@@ -109,42 +118,25 @@ pub fn judge(module: &Module, ensures: &[Ensure], calls: &Calls, stage: Stage) -
 
 fn judge_in(module: &Module, ensure: &Ensure, scope: &mut Scope, stage: Stage) -> Vec<Failure> {
     let is_due = |thing| (stage == Stage::Plain) == matches!(thing, Thing::Call | Thing::Closure | Thing::Loop);
-    // Copies by the calls around them, and functions with some of their code.
-    let mut copies: BTreeMap<CallId, Vec<Func>> = BTreeMap::new();
-    for (i, function) in module.funcs.iter().enumerate() {
-        let insts = function.blocks.iter().flat_map(|b| &b.insts).map(|i| i.span);
-        for code in insts.chain(function.blocks.iter().filter_map(tail_call)) {
-            if let Some(copy) = scope.copy(code) {
-                let functions = copies.entry(copy).or_default();
-                if functions.last() != Some(&Func::from_idx(i)) {
-                    functions.push(Func::from_idx(i));
+    let terms = || ensure.terms.iter().enumerate().filter(|(_, t)| is_due(t.thing));
+    let mut failures: Vec<Failure> = Vec::new();
+    // The most lanes of each copy, in all functions that have some of it.
+    let mut lanes: BTreeMap<CallId, (u64, Func)> = BTreeMap::new();
+    for func in (0..module.funcs.len()).map(Func::from_idx) {
+        for (copy, code) in copies(module, func, scope) {
+            let most = lanes.entry(copy).or_insert((0, func));
+            *most = (*most).max((code.lanes(), func));
+            for (i, term) in terms().filter(|(_, t)| t.thing != Thing::Lanes) {
+                for count in code.count(term.thing, term.inner).into_iter().filter(|c| !term.holds(c.found)) {
+                    failures.push(Failure::new(ensure, copy, Some(i), module.func(func), count));
                 }
             }
         }
     }
-    let mut failures: Vec<Failure> = Vec::new();
-    for (copy, functions) in copies {
-        let place = Span { call: copy, ..ensure.place };
-        let mut lanes: Option<(u64, Func)> = None;
-        for &func in &functions {
-            let code = Code::new(module, func, scope, copy);
-            lanes = lanes.max(Some((code.lanes(), func)));
-            for (i, term) in ensure.terms.iter().enumerate().filter(|(_, t)| is_due(t.thing) && t.thing != Thing::Lanes)
-            {
-                for count in code.count(term.thing, term.inner) {
-                    if !term.holds(count.found) {
-                        let function = module.func(func).name.to_string();
-                        let Count { found, places } = count;
-                        failures.push(Failure { place, term: Some(i), function, found, places });
-                    }
-                }
-            }
-        }
-        for (i, term) in ensure.terms.iter().enumerate().filter(|(_, t)| is_due(t.thing) && t.thing == Thing::Lanes) {
-            if let Some((found, func)) = lanes.filter(|l| !term.holds(l.0)) {
-                let function = module.func(func).name.to_string();
-                failures.push(Failure { place, term: Some(i), function, found, places: Vec::new() });
-            }
+    for (i, term) in terms().filter(|(_, t)| t.thing == Thing::Lanes) {
+        for (&copy, &(found, func)) in lanes.iter().filter(|(_, most)| !term.holds(most.0)) {
+            let count = Count { found, places: Vec::new() };
+            failures.push(Failure::new(ensure, copy, Some(i), module.func(func), count));
         }
     }
     failures
@@ -154,76 +146,80 @@ fn judge_in(module: &Module, ensure: &Ensure, scope: &mut Scope, stage: Stage) -
 struct Code<'a> {
     module: &'a Module,
     function: &'a Function,
-    /// By block: its instructions that belong to the copy, unless it ends the program.
-    insts: Vec<Vec<&'a Inst>>,
-    /// By block, the call that it ends with, if that belongs to the copy.
-    tail_calls: Vec<Option<Span>>,
-    /// Branches that belong to the copy, but for those that end the program or decide on another round of a loop.
+    /// Instructions, but for those of blocks that end the program.
+    insts: Vec<(Block, &'a Inst)>,
+    tail_calls: Vec<(Block, Span)>,
+    /// Branches, but for those that end the program or decide on another round of a loop.
     branches: Vec<(Block, Span)>,
-    /// Loops that belong to the copy, by their first block.
-    loops: Vec<(Block, FxHashSet<Block>)>,
+    /// Loops, by their first block.
+    loops: Vec<(Block, Rc<FxHashSet<Block>>)>,
+}
+
+/// The copies of a block that a function has code of. The function is looked at once, however many they are.
+fn copies<'a>(module: &'a Module, func: Func, scope: &mut Scope) -> BTreeMap<CallId, Code<'a>> {
+    let function = module.func(func);
+    let mut found: BTreeMap<CallId, Code> = BTreeMap::new();
+    let insts = function.blocks.iter().flat_map(|b| &b.insts).map(|i| i.span);
+    for code in insts.chain(function.blocks.iter().filter_map(tail_call)) {
+        if let Some(copy) = scope.copy(code) {
+            found.entry(copy).or_insert_with(|| Code::new(module, function));
+        }
+    }
+    if found.is_empty() {
+        return found;
+    }
+    let (cfg, ends, defs) = (Cfg::new(function), ends(function), definitions(function));
+    let loops: Vec<Rc<FxHashSet<Block>>> = loops(&cfg).into_iter().map(Rc::new).collect();
+    for &b in &cfg.rpo {
+        let block = function.block(b);
+        let place = tail_call(block);
+        if let Some(code) = place.and_then(|place| found.get_mut(&scope.copy(place)?)) {
+            code.tail_calls.extend(place.map(|place| (b, place)));
+        }
+        for inst in block.insts.iter().filter(|_| !ends[b.idx()]) {
+            if let Some(code) = scope.copy(inst.span).and_then(|copy| found.get_mut(&copy)) {
+                code.insts.push((b, inst));
+            }
+        }
+        let Terminator::Branch { cond, then, els } = &block.term else { continue };
+        let place = defs.get(cond).map_or_else(|| block.insts.last().map(|i| i.span), |inst| Some(inst.span));
+        let Some((place, copy)) = place.and_then(|place| Some((place, scope.copy(place)?))) else { continue };
+        let Some(code) = found.get_mut(&copy) else { continue };
+        let leaves = |blocks: &&Rc<FxHashSet<Block>>| {
+            blocks.contains(&b) && blocks.contains(&then.block) != blocks.contains(&els.block)
+        };
+        let mut is_test = false;
+        for blocks in loops.iter().filter(leaves) {
+            is_test = true;
+            // The first block of a loop is the first that is reached.
+            let first = blocks.iter().copied().min_by_key(|b| cfg.position[b.idx()]).unwrap_or(b);
+            if !code.loops.iter().any(|(known, _)| *known == first) {
+                code.loops.push((first, blocks.clone()));
+            }
+        }
+        if !ends[then.block.idx()] && !ends[els.block.idx()] && !is_test {
+            code.branches.push((b, place));
+        }
+    }
+    found
 }
 
 impl<'a> Code<'a> {
-    fn new(module: &'a Module, func: Func, scope: &mut Scope, copy: CallId) -> Code<'a> {
-        let function = module.func(func);
-        let ends = ends(function);
-        let cfg = Cfg::new(function);
-        let mut insts: Vec<Vec<&Inst>> = Vec::new();
-        let mut tail_calls = Vec::new();
-        for (i, block) in function.blocks.iter().enumerate() {
-            let call = tail_call(block).filter(|&call| scope.copy(call) == Some(copy));
-            tail_calls.push(call.filter(|_| cfg.is_reachable(Block::from_idx(i))));
-            let is_alive = cfg.is_reachable(Block::from_idx(i)) && !ends[i];
-            insts.push(block.insts.iter().filter(|i| is_alive && scope.copy(i.span) == Some(copy)).collect());
-        }
-        let defs = definitions(function);
-        let all_loops = loops(&cfg);
-        let mut branches = Vec::new();
-        let mut own_loops = Vec::new();
-        for (i, block) in function.blocks.iter().enumerate().filter(|(i, _)| cfg.is_reachable(Block::from_idx(*i))) {
-            let b = Block::from_idx(i);
-            let Terminator::Branch { cond, then, els } = &block.term else { continue };
-            let place = defs.get(cond).map_or_else(|| block.insts.last().map(|i| i.span), |inst| Some(inst.span));
-            let Some(place) = place.filter(|&p| scope.copy(p) == Some(copy)) else { continue };
-            let leaves = |blocks: &FxHashSet<Block>| {
-                blocks.contains(&b) && blocks.contains(&then.block) != blocks.contains(&els.block)
-            };
-            let is_test = all_loops.iter().any(leaves);
-            if !ends[then.block.idx()] && !ends[els.block.idx()] && !is_test {
-                branches.push((b, place));
-            }
-        }
-        for blocks in all_loops {
-            // The first block of a loop is the first that is reached.
-            let Some(&first) = blocks.iter().min_by_key(|b| cfg.position[b.idx()]) else { continue };
-            let tests = |b: &&Block| match &function.block(**b).term {
-                Terminator::Branch { cond, then, els } => {
-                    let leaves = blocks.contains(&then.block) != blocks.contains(&els.block);
-                    leaves && defs.get(cond).is_some_and(|inst| scope.copy(inst.span) == Some(copy))
-                }
-                _ => false,
-            };
-            let mut in_order: Vec<&Block> = blocks.iter().collect();
-            in_order.sort_unstable();
-            if in_order.iter().any(tests) {
-                own_loops.push((first, blocks));
-            }
-        }
-        own_loops.sort_unstable_by_key(|l| l.0);
-        Code { module, function, insts, tail_calls, branches, loops: own_loops }
+    fn new(module: &'a Module, function: &'a Function) -> Code<'a> {
+        let (insts, tail_calls, branches, loops) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Code { module, function, insts, tail_calls, branches, loops }
     }
 
     /// The most lanes of a vector.
     fn lanes(&self) -> u64 {
-        let results = self.insts.iter().flatten().filter_map(|i| i.result);
+        let results = self.insts.iter().filter_map(|(_, inst)| inst.result);
         let lanes = results.filter_map(|r| Some(self.module.types.as_vector(self.function.ty(r))?.1));
         lanes.max().unwrap_or(1).into()
     }
 
     /// How many of a thing there are: in all, or in each innermost loop. Without a loop, the code is that of one.
     fn count(&self, thing: Thing, inner: bool) -> Vec<Count> {
-        let is_inner = |(_, blocks): &&(Block, FxHashSet<Block>)| {
+        let is_inner = |(_, blocks): &&(Block, Rc<FxHashSet<Block>>)| {
             !self.loops.iter().any(|(first, other)| other.len() < blocks.len() && blocks.contains(first))
         };
         match inner && !self.loops.is_empty() {
@@ -245,11 +241,11 @@ impl<'a> Code<'a> {
                 }
             }
             _ => {
-                for (i, insts) in self.insts.iter().enumerate().filter(|(i, _)| is_in(Block::from_idx(*i))) {
-                    insts.iter().filter(|inst| self.is(thing, inst)).for_each(|inst| count.add(inst.span));
-                    if let (Thing::Call, Some(place)) = (thing, self.tail_calls[i]) {
-                        count.add(place);
-                    }
+                for (_, inst) in self.insts.iter().filter(|(b, inst)| is_in(*b) && self.is(thing, inst)) {
+                    count.add(inst.span);
+                }
+                for (_, place) in self.tail_calls.iter().filter(|(b, _)| thing == Thing::Call && is_in(*b)) {
+                    count.add(*place);
                 }
             }
         }
@@ -257,7 +253,7 @@ impl<'a> Code<'a> {
     }
 
     fn place(&self, block: Block) -> Span {
-        self.insts[block.idx()].first().map_or(self.function.span, |i| i.span)
+        self.insts.iter().find(|(b, _)| *b == block).map_or(self.function.span, |(_, inst)| inst.span)
     }
 
     fn is(&self, thing: Thing, inst: &Inst) -> bool {

@@ -288,7 +288,7 @@ fn for_book(page: &Page, known: &BTreeSet<&str>, lessons: &BTreeSet<String>, cop
             to if known.contains(to) => in_book(to),
             _ if known.contains(readme.as_str()) => in_book(&readme),
             _ if lessons.contains(&lesson) => lesson,
-            // Further findings on wrong pages would only repeat the first.
+            // The check of links reports what does not exist.
             to if !root().join(to).exists() => continue,
             to => {
                 copied.insert(to.into());
