@@ -18,8 +18,8 @@ use crate::analysis::{Cfg, loops};
 use crate::data::*;
 use crate::vector::VectorOp;
 use nyala_base::{CallId, Calls, Id, Span};
+use nyala_ir::Op;
 use nyala_ir::ensure::{Ensure, Thing};
-use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -333,86 +333,79 @@ pub fn watch(module: &mut Module, ensures: &[Ensure], calls: &Calls) -> Vec<Fail
         for block in &mut module.funcs[i].blocks {
             block.insts.retain(|inst| !is_mark(inst));
         }
+        let function = &module.funcs[i];
+        let flows = Flows::new(function);
         for mark in &marks {
             let place = mark.span.without_call();
             let Some(ensure) = ensures.iter().find(|e| e.place == place) else { continue };
             let mut scope = Scope { calls, block: ensure.scope, known: FxHashMap::default() };
             let copy = scope.copy(mark.span);
-            let function = &module.funcs[i];
-            let count = dependent_branches(module, function, mark.args[0], |place| scope.copy(place) == copy);
+            let mut count = Count::default();
+            let places = flows.branches_on(mark.args[0]);
+            places.filter(|&place| scope.copy(place) == copy).for_each(|place| count.add(place));
             if count.found > 0 {
-                let Count { found, places } = count;
-                failures.push(Failure {
-                    place: mark.span,
-                    term: None,
-                    function: function.name.to_string(),
-                    found,
-                    places,
-                });
+                failures.push(Failure::new(ensure, mark.span.call, None, function, count));
             }
         }
     }
     failures
 }
 
-/// Branches of a block whose conditions are computed from a value, also through variables in memory.
-fn dependent_branches(
-    module: &Module,
-    function: &Function,
-    value: Value,
-    mut is_own: impl FnMut(Span) -> bool,
-) -> Count {
-    let defs = definitions(function);
-    let variable = |address: Value| {
-        let mut at = address;
-        for _ in 0..MAX_STEPS {
-            match defs.get(&at) {
-                Some(inst) if inst.op == InstOp::Op(Op::Slot) => return Some(at),
-                Some(inst) if !inst.args.is_empty() => at = inst.args[0],
-                _ => return None,
+/// Where values of a function go: into what is computed from them, also through variables in memory, and into branches.
+struct Flows {
+    into: FxHashMap<Value, Vec<Value>>,
+    /// Conditions of branches that do not end the program, each with its place.
+    conditions: Vec<(Value, Span)>,
+}
+
+impl Flows {
+    fn new(function: &Function) -> Flows {
+        let (defs, ends) = (definitions(function), ends(function));
+        let variable = |address: Value| {
+            let mut at = address;
+            for _ in 0..MAX_STEPS {
+                match defs.get(&at) {
+                    Some(inst) if inst.op == InstOp::Op(Op::Slot) => return Some(at),
+                    Some(inst) if !inst.args.is_empty() => at = inst.args[0],
+                    _ => return None,
+                }
             }
-        }
-        None
-    };
-    let is_address = |v: Value| matches!(module.types.kind(function.ty(v)), TyKind::Ptr { .. });
-    let mut depends: FxHashSet<Value> = FxHashSet::from_iter([value]);
-    let mut n = 0;
-    // Grows until nothing is added, so it ends.
-    while depends.len() > n {
-        n = depends.len();
+            None
+        };
+        let mut into: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+        let mut add = |from: Value, to: Option<Value>| into.entry(from).or_default().extend(to);
+        let mut conditions = Vec::new();
         for block in &function.blocks {
             for inst in &block.insts {
-                if !inst.args.iter().any(|a| depends.contains(a)) {
-                    let loads = matches!(inst.op, InstOp::Op(Op::Load));
-                    if !(loads && variable(inst.args[0]).is_some_and(|slot| depends.contains(&slot))) {
-                        continue;
-                    }
-                }
-                depends.extend(inst.result.filter(|&r| !is_address(r) || depends.contains(&inst.args[0])));
-                if let (InstOp::Op(Op::Store), [to, stored]) = (inst.op, &inst.args[..])
-                    && depends.contains(stored)
-                {
-                    depends.extend(variable(*to));
+                inst.args.iter().for_each(|&a| add(a, inst.result));
+                match (inst.op, &inst.args[..]) {
+                    (InstOp::Op(Op::Store), &[to, stored]) => add(stored, variable(to)),
+                    (InstOp::Op(Op::Load), &[from]) => variable(from).into_iter().for_each(|v| add(v, inst.result)),
+                    _ => {}
                 }
             }
             for edge in block.term.edges() {
-                for (&param, arg) in function.block(edge.block).params.iter().zip(&edge.args) {
-                    if depends.contains(arg) {
-                        depends.insert(param);
-                    }
-                }
+                let params = &function.block(edge.block).params;
+                params.iter().zip(&edge.args).for_each(|(&param, &arg)| add(arg, Some(param)));
+            }
+            if let Terminator::Branch { cond, then, els } = &block.term
+                && !ends[then.block.idx()]
+                && !ends[els.block.idx()]
+            {
+                let place = defs.get(cond).or(block.insts.last().as_ref()).map_or(function.span, |inst| inst.span);
+                conditions.push((*cond, place));
             }
         }
+        Flows { into, conditions }
     }
-    let ends = ends(function);
-    let mut count = Count::default();
-    for block in &function.blocks {
-        let Terminator::Branch { cond, then, els } = &block.term else { continue };
-        if depends.contains(cond) && !ends[then.block.idx()] && !ends[els.block.idx()] {
-            let place = defs.get(cond).map_or_else(|| block.insts.last().map(|i| i.span), |inst| Some(inst.span));
-            count.places.extend(place.filter(|&p| is_own(p)).filter(|_| count.places.len() < MAX_PLACES));
-            count.found += u64::from(place.is_none_or(&mut is_own));
+
+    /// The places of branches on what is computed from a value.
+    fn branches_on(&self, value: Value) -> impl Iterator<Item = Span> {
+        let mut depends: FxHashSet<Value> = FxHashSet::from_iter([value]);
+        let mut work = vec![value];
+        while let Some(v) = work.pop() {
+            work.extend(self.into.get(&v).into_iter().flatten().filter(|&&to| depends.insert(to)));
         }
+        self.conditions.iter().filter(move |(cond, _)| depends.contains(cond)).map(|(_, place)| *place)
     }
-    count
 }
