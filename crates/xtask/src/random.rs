@@ -347,7 +347,7 @@ struct Size {
 fn check(program: &str, engines: &Engines) -> Outcome {
     let mut s = Session::new(Options { verify: true, ..Options::default() });
     s.add_file("random.impala", program);
-    let Ok(world) = s.graph() else { return Outcome::Fault(s.render(false)) };
+    let Ok(world) = s.graph() else { return Outcome::Fault(errors(&s)) };
     let expected = match interpret(&world, engines.max_steps, false) {
         Ok(Some(results)) => results,
         Ok(None) => return Outcome::TooLong,
@@ -366,7 +366,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                 diverges = Some(report);
                 continue;
             }
-            Err(None) => return Outcome::Fault(format!("{what}: {}", s.render(false))),
+            Err(None) => return Outcome::Fault(format!("{what}: {}", errors(&s))),
         };
         size = sizes(&mut s, &world, &residual);
         if size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
@@ -400,7 +400,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                     limited = true;
                     break;
                 }
-                Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false))),
+                Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", errors(&s))),
             }
         }
         if engines.native && engines.c && crate::texts::is_there(by_c()) {
@@ -412,7 +412,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                     s.sink.diagnostics.clear();
                     limited = true;
                 }
-                Err(_) => return Outcome::Fault(format!("{what}, as C text: {}", s.render(false))),
+                Err(_) => return Outcome::Fault(format!("{what}, as C text: {}", errors(&s))),
             }
         }
     }
@@ -421,6 +421,12 @@ fn check(program: &str, engines: &Engines) -> Outcome {
         (_, true) => Outcome::Limited,
         _ => Outcome::Agrees(size),
     }
+}
+
+/// The errors of a session, without its warnings, which would hide them in a log.
+fn errors(s: &Session) -> String {
+    let errors = s.sink.diagnostics.iter().filter(|d| d.severity == nyala_base::Severity::Error);
+    errors.map(|d| d.render(&s.sources, false)).collect()
 }
 
 /// The engine that a C compiler belongs to.
