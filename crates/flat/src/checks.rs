@@ -23,6 +23,8 @@
 //! that guards it in the source.
 
 mod checker;
+mod guards;
+mod versions;
 
 use crate::data::*;
 use checker::Checker;

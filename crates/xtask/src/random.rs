@@ -40,6 +40,8 @@ const MAX_STEPS: u64 = 60_000;
 const RESIDUAL_STEPS: u64 = 3;
 /// One in this many programs also runs as native code, which takes as long as everything else of about ten programs.
 const NATIVE_EVERY: u64 = 64;
+/// What checked native code of random programs looks for.
+const CHECKS: nyala_flat::Checks = nyala_flat::Checks { bounds: true, overflow: true, null: true, uninit: false };
 /// One in this many programs is a `vectorize`. These run as native code, for which they are made, and may take longer,
 /// because they fill arrays first.
 const LANES_EVERY: u64 = 61;
@@ -401,6 +403,17 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                     break;
                 }
                 Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", errors(&s))),
+            }
+        }
+        if engines.native {
+            (s.options.opt_level, s.options.checks) = (3, CHECKS);
+            let result = run_native(&mut s, &residual);
+            s.options.checks = nyala_flat::Checks::default();
+            match result {
+                Ok(result) if [result] == *expected => {}
+                Ok(result) => return Outcome::Fault(format!("{what}, checked: {result}, not {expected:?}")),
+                Err(_) if s.sink.diagnostics.iter().any(|d| d.code == "limitation") => s.sink.diagnostics.clear(),
+                Err(_) => return Outcome::Fault(format!("{what}, checked: {}", errors(&s))),
             }
         }
         if engines.native && engines.c && crate::texts::is_there(by_c()) {

@@ -1,5 +1,7 @@
 //! Inserts the checks into one function: block by block, instruction by instruction.
 
+use super::guards::Late;
+use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -13,7 +15,7 @@ const MAX_STEPS: usize = 1000;
 
 /// Words of a runtime's object.
 const LOW: u64 = 0;
-const SIZE: u64 = 1;
+pub const SIZE: u64 = 1;
 /// Below which offset an access of 2, 4 and 8 bytes begins.
 const LIMITS: [(u64, u64); 4] = [(1, SIZE), (2, 2), (4, 3), (8, 4)];
 const MASK: u64 = 5;
@@ -25,26 +27,26 @@ const OVERFLOW: u64 = 1;
 const UNINITIALIZED: u64 = 2;
 
 /// An access of memory.
-struct Access {
-    address: Value,
+pub struct Access {
+    pub address: Value,
     /// The number of bytes.
-    size: u64,
+    pub size: u64,
     /// It writes. Others read: atomic updates do both.
     writes: bool,
-    mask: Option<Value>,
+    pub mask: Option<Value>,
 }
 
 /// The way from another address to an address.
-struct Origin {
-    root: Value,
+pub struct Origin {
+    pub root: Value,
     /// A number of bytes, and indices with the sizes of what they count.
-    bytes: i64,
-    terms: Vec<(Value, i64)>,
+    pub bytes: i64,
+    pub terms: Vec<(Value, i64)>,
 }
 
 /// Bounds of an address's origin.
 #[derive(Clone, Copy)]
-enum Bounds {
+pub enum Bounds {
     /// The runtime's object, and how far from its start the origin is.
     Object(Value, Value),
     /// A variable or static of this size.
@@ -53,9 +55,9 @@ enum Bounds {
 
 pub struct Checker<'a, 't> {
     module: &'a mut Module,
-    types: &'a mut Types,
-    function: &'a mut Function,
-    checks: Checks,
+    pub types: &'a mut Types,
+    pub function: &'a mut Function,
+    pub checks: Checks,
     texts: &'a Texts<'t>,
     tables: &'a Tables,
     chained: &'a FxHashSet<Func>,
@@ -69,6 +71,12 @@ pub struct Checker<'a, 't> {
     moved: FxHashSet<Value>,
     /// Values that the rest of their block uses in any case. Others may be computed too early, for one way of several.
     needed: FxHashSet<Value>,
+    /// Instructions whose checks hold, by block and place: the guard of their loop tested it.
+    pub exempt: FxHashSet<(Block, usize)>,
+    /// Arithmetic that is checked when its loop has ended; the variables for that; what the blocks behind the loop test.
+    pub late: FxHashMap<(Block, usize), Late>,
+    pub variables: Vec<Inst>,
+    pub reports: FxHashMap<Block, Vec<(Value, Span)>>,
     /// The list of calls that led to the function.
     calls: Option<Value>,
     /// The function's own entry of such lists.
@@ -102,6 +110,10 @@ impl<'a, 't> Checker<'a, 't> {
             objects: FxHashMap::default(),
             moved: FxHashSet::default(),
             needed: FxHashSet::default(),
+            exempt: FxHashSet::default(),
+            late: FxHashMap::default(),
+            variables: Vec::new(),
+            reports: FxHashMap::default(),
             calls: None,
             frame: None,
             insts: Vec::new(),
@@ -113,6 +125,10 @@ impl<'a, 't> Checker<'a, 't> {
 
 impl Checker<'_, '_> {
     pub fn run(&mut self, is_chained: bool) {
+        let versions = match self.checks.bounds || self.checks.overflow {
+            true => version_loops(self.types, self.function),
+            false => Vec::new(),
+        };
         let insts: Vec<Inst> = self.function.blocks.iter().flat_map(|b| b.insts.iter().cloned()).collect();
         self.defs.extend(insts.iter().filter_map(|i| Some((i.result?, i.clone()))));
         if self.checks.overflow {
@@ -142,8 +158,14 @@ impl Checker<'_, '_> {
             self.function.blocks[0].params.push(calls);
             self.calls = Some(calls);
         }
+        let cfg = Cfg::new(self.function);
+        let tree = cfg.dominator_tree();
+        let guards: FxHashMap<Block, (&Version, Counted)> = versions
+            .iter()
+            .filter_map(|v| Some((v.guard, (v, counted(self.types, self.function, (&cfg, &tree), v.fast)?))))
+            .collect();
         // Definitions come before uses.
-        for b in Cfg::new(self.function).rpo {
+        for b in cfg.rpo {
             let old = std::mem::take(&mut self.function.blocks[b.idx()].insts);
             (self.current, self.span) = (b, old.first().map_or(self.function.span, |i| i.span));
             if b.idx() == 0 {
@@ -152,11 +174,27 @@ impl Checker<'_, '_> {
             for param in self.function.block(b).params.clone() {
                 self.define_object(param);
             }
-            for inst in old {
-                self.inst(inst);
+            for (variable, span) in self.reports.remove(&b).unwrap_or_default() {
+                self.check_late(variable, span);
+            }
+            for (i, inst) in old.into_iter().enumerate() {
+                self.inst(inst, (b, i));
+            }
+            if let Some((version, found)) = guards.get(&b) {
+                self.guard(version, found);
             }
             self.end();
         }
+        let variables = std::mem::take(&mut self.variables);
+        self.function.blocks[0].insts.splice(0..0, variables);
+    }
+
+    /// The operation and type of signed arithmetic that is checked.
+    pub fn checked_arithmetic(&self, inst: &Inst) -> Option<(Op, Prim)> {
+        let InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) = inst.op else { return None };
+        let result = inst.result.filter(|r| self.checks.overflow && self.needed.contains(r))?;
+        let prim = self.types.as_prim(self.function.ty(result)).filter(|p| p.is_int() && p.is_signed())?;
+        Some((op, prim))
     }
 
     /// The start of the function: variables on the heap, the entry of lists of calls, objects of constants.
@@ -192,27 +230,24 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn inst(&mut self, inst: Inst) {
+    /// An instruction, which had this place.
+    fn inst(&mut self, inst: Inst, place: (Block, usize)) {
         self.span = inst.span;
         if inst.result.is_some_and(|r| self.moved.contains(&r)) {
             return;
         }
+        let is_exempt = self.exempt.contains(&place);
+        if let Some((op, prim)) = self.checked_arithmetic(&inst).filter(|_| !is_exempt) {
+            return self.arithmetic(op, prim, inst, self.late.get(&place).copied());
+        }
         match inst.op {
-            InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) if self.checks.overflow => {
-                let prim = inst.result.and_then(|r| self.types.as_prim(self.function.ty(r)));
-                if let Some(prim) = prim.filter(|p| p.is_int() && p.is_signed())
-                    && inst.result.is_some_and(|r| self.needed.contains(&r))
-                {
-                    return self.arithmetic(op, prim, inst);
-                }
-            }
             InstOp::Op(Op::Alloc) if self.checks.needs_objects() => return self.alloc(inst),
             InstOp::Call(callee) => return self.call_of_program(callee, inst),
             _ => {}
         }
         let access = self.access(&inst);
         if let Some(access) = &access {
-            self.check(&inst, access);
+            self.check(&inst, access, is_exempt);
         }
         let result = inst.result;
         let op = inst.op;
@@ -253,11 +288,11 @@ impl Checker<'_, '_> {
 
     // Instructions.
 
-    fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
+    pub fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
         self.insts.push(Inst { op, args: args.into(), result, span: self.span, fast: false });
     }
 
-    fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+    pub fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
         let result = self.function.new_value(ty, "");
         self.push(InstOp::Op(op), args, Some(result));
         result
@@ -277,12 +312,12 @@ impl Checker<'_, '_> {
         self.types.ptr(u8)
     }
 
-    fn literal(&mut self, prim: Prim, bits: u64) -> Value {
+    pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
         let ty = self.types.prim(prim);
         self.function.constant(Const::Bits(prim.normalize(bits)), ty)
     }
 
-    fn cast(&mut self, v: Value, prim: Prim) -> Value {
+    pub fn cast(&mut self, v: Value, prim: Prim) -> Value {
         let ty = self.types.prim(prim);
         match self.function.ty(v) == ty {
             true => v,
@@ -303,7 +338,7 @@ impl Checker<'_, '_> {
         self.push(InstOp::Op(Op::Store), &[at, v], None);
     }
 
-    fn word(&mut self, object: Value, word: u64) -> Value {
+    pub fn word(&mut self, object: Value, word: u64) -> Value {
         let u64 = self.types.prim(Prim::U64);
         let (idx, ty) = (self.literal(Prim::I64, word), self.types.ptr(u64));
         let at = self.op(Op::Lea, &[object, idx], ty);
@@ -366,7 +401,7 @@ impl Checker<'_, '_> {
     // Addresses.
 
     /// The access of memory that an instruction makes.
-    fn access(&self, inst: &Inst) -> Option<Access> {
+    pub fn access(&self, inst: &Inst) -> Option<Access> {
         let size = |address: Value| {
             let pointee = self.types.pointee(self.function.ty(address))?;
             Some(layout::size_align(self.types, pointee)?.0).filter(|&n| n > 0)
@@ -394,7 +429,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn origin(&self, address: Value) -> Origin {
+    pub fn origin(&self, address: Value) -> Origin {
         let mut origin = Origin { root: address, bytes: 0, terms: Vec::new() };
         for _ in 0..MAX_STEPS {
             let Some(inst) = self.defs.get(&origin.root) else { break };
@@ -493,7 +528,7 @@ impl Checker<'_, '_> {
         self.objects.insert(v, Some((object, ahead)));
     }
 
-    fn bounds(&self, root: Value) -> Option<Bounds> {
+    pub fn bounds(&self, root: Value) -> Option<Bounds> {
         match self.objects.get(&root) {
             Some(&Some((object, ahead))) => Some(Bounds::Object(object, ahead)),
             _ => self.known_size(root).map(Bounds::Known),
@@ -502,7 +537,7 @@ impl Checker<'_, '_> {
 
     // Checks.
 
-    fn check(&mut self, inst: &Inst, access: &Access) {
+    fn check(&mut self, inst: &Inst, access: &Access, is_exempt: bool) {
         let &Access { address, mut size, writes, mask } = access;
         if self.checks.null && !self.checks.bounds {
             let number = self.number(address);
@@ -560,7 +595,7 @@ impl Checker<'_, '_> {
             Bounds::Object(object, ahead) => (Some(object), self.op(Op::Add, &[ahead, offset], u64)),
             Bounds::Known(_) => (None, offset),
         };
-        if self.checks.bounds {
+        if self.checks.bounds && !is_exempt {
             let word = LIMITS.iter().find(|(n, _)| *n == size && extent.is_none()).map(|(_, word)| *word);
             let limit = match bounds {
                 Bounds::Object(object, _) => self.word(object, word.unwrap_or(SIZE)),
@@ -689,30 +724,37 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn arithmetic(&mut self, op: Op, prim: Prim, inst: Inst) {
+    fn arithmetic(&mut self, op: Op, prim: Prim, inst: Inst, late: Option<Late>) {
         let (Some(result), &[a, b]) = (inst.result, &inst.args[..]) else { return };
-        let bool_ty = self.types.bool();
-        let (i64, u64) = (self.types.i64(), self.types.prim(Prim::U64));
-        let holds = if prim == Prim::I64 {
-            let [x, y] = [a, b].map(|v| self.cast(v, Prim::U64));
-            let r = self.op(op, &[x, y], u64);
+        let (bool_ty, i64) = (self.types.bool(), self.types.i64());
+        let is_sum = op != Op::Mul;
+        // Sums of the type's own width, whose sign tells whether they fit. Others are computed in 64 bits.
+        let holds = if prim == Prim::I64 || late.is_some() && prim == Prim::I32 && is_sum {
+            let unsigned = if prim == Prim::I64 { Prim::U64 } else { Prim::U32 };
+            let ty = self.types.prim(unsigned);
+            let [x, y] = [a, b].map(|v| self.cast(v, unsigned));
+            let r = self.op(op, &[x, y], ty);
             self.push(InstOp::Op(Op::Cast), &[r], Some(result));
-            match op {
-                Op::Mul => return self.require_product([a, b], [x, y]),
-                _ => {
-                    let other = if op == Op::Add { r } else { y };
-                    let (p, q) = (
-                        self.op(Op::Xor, &[x, other], u64),
-                        match op {
-                            Op::Add => self.op(Op::Xor, &[y, r], u64),
-                            _ => self.op(Op::Xor, &[x, r], u64),
-                        },
-                    );
-                    let sign = self.op(Op::And, &[p, q], u64);
-                    let (sign, zero) = (self.cast(sign, Prim::I64), self.literal(Prim::I64, 0));
-                    self.op(Op::Ge, &[sign, zero], bool_ty)
-                }
+            if !is_sum {
+                let Some(Late { factor: Some((varying, least, count)), variable }) = late else {
+                    return self.require_product([a, b], [x, y]);
+                };
+                let [at, least] = [varying, least].map(|v| self.cast(v, Prim::U64));
+                let above = self.op(Op::Sub, &[at, least], ty);
+                let holds = self.op(Op::Le, &[above, count], bool_ty);
+                return self.note_late(holds, variable);
             }
+            let other = if op == Op::Add { r } else { y };
+            let p = self.op(Op::Xor, &[x, other], ty);
+            let q = if op == Op::Add { [y, r] } else { [x, r] };
+            let q = self.op(Op::Xor, &q, ty);
+            let sign = self.op(Op::And, &[p, q], ty);
+            let sign = self.cast(sign, prim);
+            if let Some(late) = late {
+                return self.add_sign(sign, late.variable);
+            }
+            let zero = self.literal(Prim::I64, 0);
+            self.op(Op::Ge, &[sign, zero], bool_ty)
         } else {
             let [x, y] = [a, b].map(|v| self.cast(v, Prim::I64));
             let r = self.op(op, &[x, y], i64);
@@ -720,8 +762,41 @@ impl Checker<'_, '_> {
             let back = self.cast(result, Prim::I64);
             self.op(Op::Eq, &[back, r], bool_ty)
         };
+        match late {
+            Some(late) => self.note_late(holds, late.variable),
+            None => {
+                let none = self.literal(Prim::U64, 0);
+                self.require(holds, OVERFLOW, none, None);
+            }
+        }
+    }
+
+    /// Makes a variable negative if a condition does not hold.
+    fn note_late(&mut self, holds: Value, variable: Value) {
+        let (i64, zero, minus) = (self.types.i64(), self.literal(Prim::I64, 0), self.literal(Prim::I64, u64::MAX));
+        let sign = self.op(Op::Select, &[holds, zero, minus], i64);
+        self.add_sign(sign, variable);
+    }
+
+    /// Makes a variable negative if a number of its type is.
+    fn add_sign(&mut self, sign: Value, variable: Value) {
+        let ty = self.function.ty(sign);
+        let before = self.op(Op::Load, &[variable], ty);
+        let after = self.op(Op::Or, &[before, sign], ty);
+        self.push(InstOp::Op(Op::Store), &[variable, after], None);
+    }
+
+    /// Reports arithmetic of a loop that has ended.
+    fn check_late(&mut self, variable: Value, span: Span) {
+        let around = std::mem::replace(&mut self.span, span);
+        let ty = self.function.ty(variable);
+        let Some(ty) = self.types.pointee(ty) else { return };
+        let (sign, bool_ty) = (self.op(Op::Load, &[variable], ty), self.types.bool());
+        let zero = self.function.constant(Const::Bits(0), ty);
+        let holds = self.op(Op::Ge, &[sign, zero], bool_ty);
         let none = self.literal(Prim::U64, 0);
         self.require(holds, OVERFLOW, none, None);
+        self.span = around;
     }
 
     /// Goes on if the product of two numbers fits, which are given as i64 and as u64. Those of 32 bits need no call.

@@ -1,0 +1,547 @@
+//! What holds for all rounds of a counted loop if it holds before the first one, so that a copy of the loop does without the
+//! checks (see `versions.rs`).
+//!
+//! The counter's first and last numbers are known before the loop. Interval arithmetic, on numbers known now and on code in front
+//! of the loop, makes ranges of sums, differences and products of it and of what does not change; narrow types and masks have
+//! ranges of their own. An access is exempt if the ends of its range lie within its block, arithmetic if they fit its type.
+//!
+//! Other arithmetic takes part in a sum of signs, which is looked at when the loop has ended: a branch in each round would keep
+//! LLVM from vectorizing it. Only where all accesses are exempt: an index out of bounds has to be reported after what led to it.
+
+use super::checker::{Access, Bounds, Checker};
+use super::versions::{Counted, Version};
+use crate::data::*;
+use crate::vector::VectorOp;
+use nyala_base::{Id, Span};
+use nyala_ir::{Op, Prim};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+
+/// Limit on conditions that one range depends on.
+const MAX_CONDITIONS: usize = 16;
+/// Limit on indices of one address.
+const MAX_TERMS: usize = 4;
+/// Computed ends are within this distance of 0, so that few operations on them cannot overflow.
+const MOST: i128 = 1 << 61;
+/// Bytes between an address and its origin.
+const MOST_BYTES: i128 = 1 << 58;
+
+/// An end of a range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Num {
+    Known(i128),
+    /// An `i64` in front of the loop.
+    Computed(Value),
+}
+
+/// The numbers that a value takes in all rounds, if the conditions hold.
+#[derive(Clone)]
+struct Range {
+    lo: Num,
+    hi: Num,
+    conditions: Conditions,
+}
+
+type Conditions = SmallVec<[Value; 4]>;
+
+impl Range {
+    fn known(lo: i128, hi: i128) -> Range {
+        Range { lo: Num::Known(lo), hi: Num::Known(hi), conditions: smallvec![] }
+    }
+
+    /// All numbers of a type.
+    fn of(prim: Prim) -> Range {
+        let bits = prim.bits();
+        match prim.is_signed() {
+            true => Range::known(-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            false => Range::known(0, (1 << bits) - 1),
+        }
+    }
+
+    fn ends(&self) -> Option<(i128, i128)> {
+        match (self.lo, self.hi) {
+            (Num::Known(lo), Num::Known(hi)) => Some((lo, hi)),
+            _ => None,
+        }
+    }
+
+    /// The only number, if there is one.
+    fn point(&self) -> Option<i128> {
+        self.ends().filter(|(lo, hi)| lo == hi).map(|(lo, _)| lo)
+    }
+}
+
+/// Both, each once. `None` if these are too many.
+fn joined(a: &Conditions, b: &Conditions) -> Option<Conditions> {
+    let mut all = a.clone();
+    all.extend(b.iter().copied().filter(|c| !a.contains(c)));
+    (all.len() <= MAX_CONDITIONS).then_some(all)
+}
+
+/// A check of arithmetic that is made when its loop has ended.
+#[derive(Clone, Copy)]
+pub struct Late {
+    /// A variable that is negative if one of the results did not fit.
+    pub variable: Value,
+    /// For a product of two `i64`, the varying factor: the least that fits, and how many above do.
+    pub factor: Option<(Value, Value, Value)>,
+}
+
+/// The ranges of values in one loop.
+struct Ranges {
+    of: FxHashMap<Value, Range>,
+    /// What is defined in the loop.
+    own: FxHashSet<Value>,
+}
+
+impl Checker<'_, '_> {
+    /// Computes, in the current block, the condition of the copy of a loop, and finds what is exempt from checks in it.
+    pub fn guard(&mut self, version: &Version, found: &Counted) {
+        let blocks: Vec<BlockData> = found.blocks.iter().map(|&b| self.function.block(b).clone()).collect();
+        let values = |b: &BlockData| b.params.iter().copied().chain(b.insts.iter().filter_map(|i| i.result)).collect();
+        let own: FxHashSet<Value> = blocks.iter().flat_map(|b| -> Vec<Value> { values(b) }).collect();
+        let mut ranges = Ranges { of: FxHashMap::default(), own };
+        let counter = blocks[0].params[found.counter];
+        let Some((in_header, in_body)) = self.counts(version, found, counter, &mut ranges) else { return };
+        let mut conditions = Conditions::new();
+        let mut exempt = Vec::new();
+        let mut late = Vec::new();
+        let mut all_accesses = true;
+        for (i, block) in blocks.iter().enumerate() {
+            ranges.of.insert(counter, if i == 0 { in_header.clone() } else { in_body.clone() });
+            for (k, inst) in block.insts.iter().enumerate() {
+                let range = self.range_of_result(inst, &mut ranges);
+                let place = (found.blocks[i], k);
+                if self.checked_arithmetic(inst).is_some() {
+                    match &range {
+                        Some(range) => {
+                            exempt.push(place);
+                            conditions.extend(range.conditions.iter().copied());
+                        }
+                        None => late.push((place, inst.clone())),
+                    }
+                } else if let Some(access) = self.access(inst) {
+                    match self.stays_within(inst, &access, &mut ranges) {
+                        Some(of_access) => {
+                            exempt.push(place);
+                            conditions.extend(of_access);
+                        }
+                        None => all_accesses = false,
+                    }
+                }
+                self.note_range(inst, range, &mut ranges);
+            }
+            if i == 0 {
+                // The last round ends in the header. What it computes for the others has their range.
+                ranges.of.insert(counter, in_body.clone());
+                for inst in &block.insts {
+                    let range = self.range_of_result(inst, &mut ranges);
+                    self.note_range(inst, range, &mut ranges);
+                }
+            }
+        }
+        if !all_accesses || self.checks.uninit {
+            late.clear();
+        }
+        let late: Option<Vec<_>> =
+            late.into_iter().map(|(place, inst)| Some((place, inst.span, self.late(&inst, &ranges)?))).collect();
+        let late = late.unwrap_or_default();
+        if exempt.is_empty() && late.is_empty() {
+            return;
+        }
+        self.exempt.extend(exempt);
+        self.late.extend(late.iter().map(|&(place, _, late)| (place, late)));
+        let reports: Vec<(Value, Span)> = late.iter().map(|&(_, span, late)| (late.variable, span)).collect();
+        self.reports.extend(version.leave.iter().map(|&b| (b, reports.clone())));
+        let mut seen: FxHashSet<Value> = FxHashSet::default();
+        let bool_ty = self.types.bool();
+        let mut all = self.literal(Prim::Bool, 1);
+        for c in conditions.into_iter().filter(|&c| seen.insert(c)) {
+            all = self.op(Op::And, &[all, c], bool_ty);
+        }
+        if let Terminator::Branch { cond, .. } = &mut self.function.blocks[version.guard.idx()].term {
+            *cond = all;
+        }
+    }
+
+    /// The counter's ranges: in the header, and in the other blocks.
+    fn counts(
+        &mut self,
+        version: &Version,
+        found: &Counted,
+        counter: Value,
+        ranges: &mut Ranges,
+    ) -> Option<(Range, Range)> {
+        let prim = self.types.as_prim(self.function.ty(counter))?;
+        let Terminator::Branch { then, .. } = &self.function.block(version.guard).term else { return None };
+        let first = self.range(then.args[found.counter], ranges)?;
+        let bound = self.range(found.bound, ranges)?;
+        let mut conditions = joined(&first.conditions, &bound.conditions)?;
+        let is_up = found.step > 0;
+        let inside = match found.goes_on {
+            Op::Le | Op::Ge => 0,
+            _ if is_up => -1,
+            _ => 1,
+        };
+        let last = self.sum(bound.lo, Num::Known(inside))?;
+        let after = self.sum(last, Num::Known(found.step.into()))?;
+        if found.goes_on == Op::Ne {
+            let (low, high) = if is_up { (first.lo, bound.lo) } else { (bound.lo, first.lo) };
+            conditions.extend(self.at_most(low, high)?);
+        }
+        let mut range = |to: Num, conditions: &Conditions| {
+            let end = self.least(first.lo, to, is_up)?;
+            let (lo, hi) = if is_up { (first.lo, end) } else { (end, first.lo) };
+            Some(Range { lo, hi, conditions: conditions.clone() })
+        };
+        let (in_header, in_body) = (range(after, &conditions)?, range(last, &conditions)?);
+        let in_header = self.fitting(in_header, prim)?;
+        Some((in_header.clone(), Range { conditions: in_header.conditions, ..in_body }))
+    }
+
+    fn note_range(&mut self, inst: &Inst, range: Option<Range>, ranges: &mut Ranges) {
+        let Some(result) = inst.result else { return };
+        let prim = self.types.as_prim(self.function.ty(result)).filter(|p| !p.is_float());
+        if let Some(range) = range.or(prim.map(Range::of)) {
+            ranges.of.insert(result, range);
+        }
+    }
+
+    /// The range of a value, which fits its type.
+    fn range(&mut self, v: Value, ranges: &mut Ranges) -> Option<Range> {
+        let prim = self.types.as_prim(self.function.ty(v)).filter(|p| !p.is_float())?;
+        if let Some(bits) = self.function.as_bits(v) {
+            let bits = prim.normalize(bits);
+            let n = if prim.is_signed() { i128::from(bits as i64) } else { i128::from(bits) };
+            return Some(Range::known(n, n));
+        }
+        if let Some(range) = ranges.of.get(&v) {
+            return Some(range.clone());
+        }
+        if ranges.own.contains(&v) || self.function.as_const(v).is_some() {
+            return Some(Range::of(prim));
+        }
+        let number = self.cast(v, Prim::I64);
+        let mut range = Range { lo: Num::Computed(number), hi: Num::Computed(number), conditions: smallvec![] };
+        if prim.bits() == 64 {
+            range.conditions = self.near_zero(Num::Computed(number), MOST)?;
+            if !prim.is_signed() {
+                range.conditions.extend(self.at_most(Num::Known(0), Num::Computed(number))?);
+            }
+        }
+        ranges.of.insert(v, range.clone());
+        Some(range)
+    }
+
+    /// The range of an instruction's result. `None` if nothing is known of it, or it may not fit its type.
+    fn range_of_result(&mut self, inst: &Inst, ranges: &mut Ranges) -> Option<Range> {
+        let InstOp::Op(op) = inst.op else { return None };
+        let prim = self.types.as_prim(self.function.ty(inst.result?)).filter(|p| p.is_int())?;
+        let mut arg = |i: usize| self.range(*inst.args.get(i)?, ranges);
+        let range = match op {
+            Op::Cast => arg(0)?,
+            Op::Select => {
+                let (a, b) = (arg(1)?, arg(2)?);
+                let conditions = joined(&a.conditions, &b.conditions)?;
+                Range { lo: self.least(a.lo, b.lo, false)?, hi: self.least(a.hi, b.hi, true)?, conditions }
+            }
+            Op::Add | Op::Sub | Op::Mul | Op::Shl | Op::Shr | Op::And | Op::Div | Op::Rem => {
+                let (a, b) = (arg(0)?, arg(1)?);
+                self.range_of(op, a, b, prim)?
+            }
+            Op::Popcount | Op::Clz | Op::Ctz => Range::known(0, prim.bits().into()),
+            _ => return None,
+        };
+        self.fitting(range, prim)
+    }
+
+    fn range_of(&mut self, op: Op, a: Range, b: Range, prim: Prim) -> Option<Range> {
+        let bits = i128::from(prim.bits());
+        // What may be any number of the type says nothing beside a number that the guard computes.
+        let is_wide = |r: &Range| r.ends().is_some_and(|(lo, hi)| hi - lo >= 1 << (bits - 2));
+        if (a.ends().is_none() || b.ends().is_none())
+            && (is_wide(&a) || is_wide(&b))
+            && !matches!(op, Op::And | Op::Rem)
+        {
+            return None;
+        }
+        let both = joined(&a.conditions, &b.conditions)?;
+        let range = |lo: Num, hi: Num| Some(Range { lo, hi, conditions: both.clone() });
+        match op {
+            Op::Add => range(self.sum(a.lo, b.lo)?, self.sum(a.hi, b.hi)?),
+            Op::Sub => range(self.difference(a.lo, b.hi)?, self.difference(a.hi, b.lo)?),
+            Op::Mul => self.products(a, b, prim),
+            Op::Shl => {
+                let by = b.point().filter(|n| (0..bits).contains(n))?;
+                let factor = Range { conditions: b.conditions, ..Range::known(1 << by, 1 << by) };
+                self.products(a, factor, prim)
+            }
+            Op::Shr => {
+                let by = b.point().filter(|n| (0..bits).contains(n))?;
+                range(self.apply(Op::Shr, a.lo, by)?, self.apply(Op::Shr, a.hi, by)?)
+            }
+            Op::Div => {
+                let by = b.point().filter(|n| *n > 0)?;
+                range(self.apply(Op::Div, a.lo, by)?, self.apply(Op::Div, a.hi, by)?)
+            }
+            Op::Rem => {
+                let by = b.point().filter(|n| *n > 0)?;
+                let is_positive = !prim.is_signed() || matches!(a.lo, Num::Known(lo) if lo >= 0);
+                Some(Range::known(if is_positive { 0 } else { 1 - by }, by - 1))
+            }
+            _ => {
+                let masks = [a.ends(), b.ends()].into_iter().flatten().filter(|(lo, _)| *lo >= 0);
+                Some(Range::known(0, masks.map(|(_, hi)| hi).min()?))
+            }
+        }
+    }
+
+    fn products(&mut self, a: Range, b: Range, prim: Prim) -> Option<Range> {
+        let mut conditions = joined(&a.conditions, &b.conditions)?;
+        let most = |r: &Range| match r.ends() {
+            Some((lo, hi)) => lo.abs().max(hi.abs()),
+            None if prim.bits() == 64 => MOST,
+            None => 1 << (prim.bits() - u32::from(prim.is_signed())),
+        };
+        // What is computed must not overflow.
+        if most(&a).saturating_mul(most(&b)) > 2 * MOST {
+            for (r, other) in [(&a, &b), (&b, &a)] {
+                let limit = if other.ends().is_some() { MOST / most(other).max(1) } else { 1 << 30 };
+                for end in [r.lo, r.hi].into_iter().filter(|_| r.ends().is_none()) {
+                    conditions.extend(self.near_zero(end, limit)?);
+                }
+            }
+        }
+        let mut found: SmallVec<[Num; 4]> = smallvec![];
+        for x in [a.lo, a.hi].into_iter().take(if a.lo == a.hi { 1 } else { 2 }) {
+            for y in [b.lo, b.hi].into_iter().take(if b.lo == b.hi { 1 } else { 2 }) {
+                found.push(self.product(x, y)?);
+            }
+        }
+        let is_ordered = |r: &Range, other: &Range| {
+            let (n, is_two) = (other.point()?, r.lo != r.hi);
+            is_two.then_some(n >= 0)
+        };
+        // A factor keeps or turns the order.
+        if let (&[p, q], Some(keeps)) = (&found[..], is_ordered(&a, &b).or(is_ordered(&b, &a))) {
+            let (lo, hi) = if keeps { (p, q) } else { (q, p) };
+            return Some(Range { lo, hi, conditions });
+        }
+        let (mut lo, mut hi) = (found[0], found[0]);
+        for &n in &found[1..] {
+            (lo, hi) = (self.least(lo, n, false)?, self.least(hi, n, true)?);
+        }
+        (conditions.len() <= MAX_CONDITIONS).then_some(Range { lo, hi, conditions })
+    }
+
+    /// The range, on the condition that it fits a type.
+    fn fitting(&mut self, mut range: Range, prim: Prim) -> Option<Range> {
+        let (least, most) = if prim == Prim::Bool { (0, 1) } else { Range::of(prim).ends()? };
+        let (low, high) = (least.max(-MOST), most.min(MOST));
+        match range.lo {
+            Num::Known(n) if n < least || n > most => return None,
+            Num::Known(_) => {}
+            lo => range.conditions.extend(self.at_most(Num::Known(low), lo)?),
+        }
+        match range.hi {
+            Num::Known(n) if n < least || n > most => return None,
+            Num::Known(_) => {}
+            hi => range.conditions.extend(self.at_most(hi, Num::Known(high))?),
+        }
+        (range.conditions.len() <= MAX_CONDITIONS).then_some(range)
+    }
+
+    /// The conditions on which an access of the loop stays within its block in all rounds.
+    fn stays_within(&mut self, inst: &Inst, access: &Access, ranges: &mut Ranges) -> Option<Conditions> {
+        if !self.checks.bounds {
+            return (!self.checks.null).then(Conditions::new);
+        }
+        if access.mask.is_some() || matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter)) {
+            return None;
+        }
+        let origin = self.origin(access.address);
+        if ranges.own.contains(&origin.root) || origin.terms.len() > MAX_TERMS {
+            return None;
+        }
+        let Some(bounds) = self.bounds(origin.root) else { return Some(Conditions::new()) };
+        let bytes = Some(i128::from(origin.bytes)).filter(|n| n.abs() < MOST_BYTES)?;
+        let (mut lo, mut hi) = (Num::Known(bytes), Num::Known(bytes + i128::from(access.size)));
+        let mut conditions = Conditions::new();
+        for (idx, step) in origin.terms {
+            let range = self.range(idx, ranges)?;
+            let step = i128::from(step);
+            let most = MOST_BYTES / step.max(1);
+            let is_narrow = self.types.as_prim(self.function.ty(idx))?.bits() <= 32;
+            for end in [range.lo, range.hi] {
+                match end {
+                    Num::Known(n) if n.abs() > most => return None,
+                    Num::Computed(_) if !is_narrow || most < 1 << 32 => conditions.extend(self.near_zero(end, most)?),
+                    _ => {}
+                }
+            }
+            conditions.extend(range.conditions);
+            let (below, above) = (self.product(range.lo, Num::Known(step))?, self.product(range.hi, Num::Known(step))?);
+            (lo, hi) = (self.sum(lo, below)?, self.sum(hi, above)?);
+        }
+        match bounds {
+            Bounds::Known(all) => {
+                conditions.extend(self.at_most(Num::Known(0), lo)?);
+                conditions.extend(self.at_most(hi, Num::Known(all.into()))?);
+            }
+            Bounds::Object(object, ahead) => {
+                let ahead = Num::Computed(self.cast(ahead, Prim::I64));
+                let size = self.word(object, super::checker::SIZE);
+                let size = Num::Computed(self.cast(size, Prim::I64));
+                let (lo, hi) = (self.sum(ahead, lo)?, self.sum(ahead, hi)?);
+                conditions.extend(self.at_most(Num::Known(0), lo)?);
+                conditions.extend(self.at_most(hi, size)?);
+                // What is no address may be any number.
+                conditions.extend(self.at_most(lo, hi)?);
+            }
+        }
+        Some(conditions)
+    }
+
+    /// The check of arithmetic that is made after the loop, if there is one for it.
+    fn late(&mut self, inst: &Inst, ranges: &Ranges) -> Option<Late> {
+        let (op, prim) = self.checked_arithmetic(inst)?;
+        let factor = match (op, prim) {
+            (Op::Mul, Prim::I64) => {
+                let &[a, b] = &inst.args[..] else { return None };
+                let (varying, fixed) = if ranges.own.contains(&a) { (a, b) } else { (b, a) };
+                if ranges.own.contains(&fixed) {
+                    return None;
+                }
+                let (least, count) = self.factors_that_fit(fixed);
+                Some((varying, least, count))
+            }
+            _ => None,
+        };
+        let is_sum = op != Op::Mul && prim == Prim::I32;
+        let prim = if is_sum { Prim::I32 } else { Prim::I64 };
+        let (ty, zero) = (self.types.prim(prim), self.literal(prim, 0));
+        let ty = self.types.ptr(ty);
+        let variable = self.function.new_value(ty, "");
+        let op = InstOp::Op(Op::Slot);
+        self.variables.push(Inst { op, args: Args::new(), result: Some(variable), span: Span::NONE, fast: false });
+        self.push(InstOp::Op(Op::Store), &[variable, zero], None);
+        Some(Late { variable, factor })
+    }
+
+    /// The least `i64` whose product with a factor fits, and the number of those above that fit, too, as `u64`.
+    fn factors_that_fit(&mut self, factor: Value) -> (Value, Value) {
+        if let Some(n) = self.function.as_bits(factor).map(|bits| i128::from(bits as i64)) {
+            let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
+            let (least, most) = match n {
+                0 => (min, max),
+                _ if n > 0 => (min / n, max / n),
+                _ => (max / n, (min / n).min(max)),
+            };
+            return (self.literal(Prim::I64, least as u64), self.literal(Prim::U64, (most - least) as u64));
+        }
+        let (i64, bool_ty) = (self.types.i64(), self.types.bool());
+        let number = |c: &mut Self, n: i64| c.literal(Prim::I64, n as u64);
+        let (zero, one, minus) = (number(self, 0), number(self, 1), number(self, -1));
+        let (min, max) = (number(self, i64::MIN), number(self, i64::MAX));
+        let is_zero = self.op(Op::Eq, &[factor, zero], bool_ty);
+        let is_minus = self.op(Op::Eq, &[factor, minus], bool_ty);
+        let is_special = self.op(Op::Or, &[is_zero, is_minus], bool_ty);
+        let divisor = self.op(Op::Select, &[is_special, one, factor], i64);
+        let (low, high) = (self.op(Op::Div, &[min, divisor], i64), self.op(Op::Div, &[max, divisor], i64));
+        let is_negative = self.op(Op::Lt, &[divisor, zero], bool_ty);
+        let least = self.op(Op::Select, &[is_negative, high, low], i64);
+        let most = self.op(Op::Select, &[is_negative, low, high], i64);
+        // All but the least number have a negative that fits.
+        let above_min = number(self, -i64::MAX);
+        let least = self.op(Op::Select, &[is_minus, above_min, least], i64);
+        let [from, to] = [least, most].map(|v| self.cast(v, Prim::U64));
+        let u64 = self.types.prim(Prim::U64);
+        (least, self.op(Op::Sub, &[to, from], u64))
+    }
+
+    // Numbers.
+
+    fn computed(&mut self, n: Num) -> Option<Value> {
+        match n {
+            Num::Known(n) if n.abs() <= MOST => Some(self.literal(Prim::I64, n as u64)),
+            Num::Known(_) => None,
+            Num::Computed(v) => Some(v),
+        }
+    }
+
+    fn compute(&mut self, op: Op, a: Num, b: Num) -> Option<Num> {
+        let (a, b, i64) = (self.computed(a)?, self.computed(b)?, self.types.i64());
+        // In unsigned numbers, since the conditions may fail, in which case it does not matter what this is.
+        let wraps = matches!(op, Op::Add | Op::Sub | Op::Mul);
+        if !wraps {
+            return Some(Num::Computed(self.op(op, &[a, b], i64)));
+        }
+        let u64 = self.types.prim(Prim::U64);
+        let [a, b] = [a, b].map(|v| self.cast(v, Prim::U64));
+        let r = self.op(op, &[a, b], u64);
+        Some(Num::Computed(self.cast(r, Prim::I64)))
+    }
+
+    fn sum(&mut self, a: Num, b: Num) -> Option<Num> {
+        match (a, b) {
+            (Num::Known(a), Num::Known(b)) => a.checked_add(b).map(Num::Known),
+            (n, Num::Known(0)) | (Num::Known(0), n) => Some(n),
+            _ => self.compute(Op::Add, a, b),
+        }
+    }
+
+    fn difference(&mut self, a: Num, b: Num) -> Option<Num> {
+        match (a, b) {
+            (Num::Known(a), Num::Known(b)) => a.checked_sub(b).map(Num::Known),
+            (n, Num::Known(0)) => Some(n),
+            _ => self.compute(Op::Sub, a, b),
+        }
+    }
+
+    fn product(&mut self, a: Num, b: Num) -> Option<Num> {
+        match (a, b) {
+            (Num::Known(a), Num::Known(b)) => a.checked_mul(b).map(Num::Known),
+            (n, Num::Known(1)) | (Num::Known(1), n) => Some(n),
+            _ => self.compute(Op::Mul, a, b),
+        }
+    }
+
+    /// A quotient, or a number shifted to the right.
+    fn apply(&mut self, op: Op, a: Num, by: i128) -> Option<Num> {
+        match a {
+            Num::Known(a) if op == Op::Div => Some(Num::Known(a / by)),
+            Num::Known(a) => Some(Num::Known(a >> by)),
+            a => self.compute(op, a, Num::Known(by)),
+        }
+    }
+
+    /// The smaller of two numbers, or the greater.
+    fn least(&mut self, a: Num, b: Num, is_greatest: bool) -> Option<Num> {
+        if let (Num::Known(a), Num::Known(b)) = (a, b) {
+            return Some(Num::Known(if is_greatest { a.max(b) } else { a.min(b) }));
+        }
+        if a == b {
+            return Some(a);
+        }
+        let (a, b) = (self.computed(a)?, self.computed(b)?);
+        let (bool_ty, i64) = (self.types.bool(), self.types.i64());
+        let is_less = self.op(if is_greatest { Op::Gt } else { Op::Lt }, &[a, b], bool_ty);
+        Some(Num::Computed(self.op(Op::Select, &[is_less, a, b], i64)))
+    }
+
+    /// The condition that one number is not greater than another: none if that is known, `None` if it is known not to hold.
+    fn at_most(&mut self, a: Num, b: Num) -> Option<Conditions> {
+        if let (Num::Known(a), Num::Known(b)) = (a, b) {
+            return (a <= b).then(Conditions::new);
+        }
+        let (a, b, bool_ty) = (self.computed(a)?, self.computed(b)?, self.types.bool());
+        Some(smallvec![self.op(Op::Le, &[a, b], bool_ty)])
+    }
+
+    /// The condition that a number is at most this far from 0.
+    fn near_zero(&mut self, n: Num, most: i128) -> Option<Conditions> {
+        let mut conditions = self.at_most(Num::Known(-most), n)?;
+        conditions.extend(self.at_most(n, Num::Known(most))?);
+        Some(conditions)
+    }
+}
