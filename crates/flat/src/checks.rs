@@ -15,6 +15,9 @@
 //! are asked for once, where that address is defined; what they are in memory changes when the block is freed. Variables and statics
 //! that are accessed directly have bounds that are known now. Variables whose addresses go elsewhere move to the heap.
 //!
+//! Loops that count have a copy without the checks that hold in all rounds, in case that a test before the loop says so: see
+//! `versions.rs` and `guards.rs`.
+//!
 //! Functions get a parameter `calls`: the calls that led to them, as a list in their callers' frames. Functions that are values,
 //! and those that C calls, begin a list of their own.
 //!
@@ -146,6 +149,7 @@ struct Tables {
     object: Func,
     fail: Func,
     initialized: Func,
+    is_initialized: Func,
     wrote: Func,
     given: Func,
     product: Func,
@@ -186,6 +190,7 @@ impl Tables {
             object: foreign("nyala_check_object", &[u64, bytes], &[object]),
             fail: foreign("nyala_check_fail", &[i32, u64, object, bytes, bytes], &[]),
             initialized: foreign("nyala_check_initialized", &[u64, u64, object, bytes, bytes], &[]),
+            is_initialized: foreign("nyala_check_is_initialized", &[u64, u64, object], &[bool_ty]),
             wrote: foreign("nyala_check_wrote", &[u64, u64, object], &[]),
             given: foreign("nyala_check_given", &[u64, bytes], &[]),
             product: foreign("nyala_check_product", &[i64, i64], &[bool_ty]),

@@ -32,12 +32,15 @@ pub struct Object {
     /// Where a byte tells whether the byte at `address` is initialized: `(address & mask) + shadow`.
     mask: usize,
     shadow: usize,
-    is_freed: usize,
+    /// [`FREED`], or a range that is known to be initialized: its first offset, shifted by 1, and its end, shifted by 32.
+    state: usize,
 }
+
+const FREED: usize = 1;
 
 impl Object {
     fn new(low: usize, size: usize, [mask, shadow]: [usize; 2]) -> Object {
-        Object { low, size, limits: [1, 3, 7].map(|n| size.saturating_sub(n)), mask, shadow, is_freed: 0 }
+        Object { low, size, limits: [1, 3, 7].map(|n| size.saturating_sub(n)), mask, shadow, state: 0 }
     }
 }
 
@@ -226,11 +229,11 @@ pub unsafe extern "C" fn nyala_check_free(pointer: *mut u8, site: *const c_char,
     // SAFETY: the tables are mapped. Two threads that free one block at the same time may both succeed.
     unsafe {
         let object = heap.object(region, number);
-        if (*object).low != address || (*object).is_freed != 0 {
+        if (*object).low != address || (*object).state == FREED {
             report(&MemoryFault::NotABlock, site, calls);
         }
         let room = 1 << (LEAST + region as u32);
-        *object = Object { is_freed: 1, ..Object::new(address, 0, [(*object).mask, (*object).shadow]) };
+        *object = Object { state: FREED, ..Object::new(address, 0, [(*object).mask, (*object).shadow]) };
         if room >= LARGE {
             libc::madvise(pointer.cast(), room, libc::MADV_DONTNEED);
         }
@@ -330,7 +333,7 @@ pub unsafe extern "C" fn nyala_check_fail(
             OVERFLOW => end("signed-overflow", "signed integer overflow", "", site, calls),
             UNINITIALIZED => report(&MemoryFault::Uninitialized, site, calls),
             _ if address < NULL => report(&MemoryFault::Null, site, calls),
-            _ if !object.is_null() && (*object).is_freed != 0 => report(&MemoryFault::Dangling, site, calls),
+            _ if !object.is_null() && (*object).state == FREED => report(&MemoryFault::Dangling, site, calls),
             _ if object.is_null() => report(&MemoryFault::OutOfBounds, site, calls),
             _ => {
                 let (at, size) = (address.wrapping_sub((*object).low) as isize, (*object).size);
@@ -400,6 +403,36 @@ pub unsafe extern "C" fn nyala_check_initialized(
         if (*object).mask != 0 && (0..size).any(|i| ((address + i + (*object).shadow) as *const u8).read() == 0) {
             nyala_check_fail(UNINITIALIZED, address, object, site, calls)
         }
+    }
+}
+
+/// Whether bytes lie in a block, and are all initialized.
+///
+/// # Safety
+/// `object` is one of this module's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_check_is_initialized(address: usize, size: usize, object: *const Object) -> bool {
+    // SAFETY: the caller's promise; the bytes beside the heap are mapped.
+    unsafe {
+        let offset = address.wrapping_sub((*object).low);
+        if offset.checked_add(size).is_none_or(|end| end > (*object).size) {
+            return false;
+        }
+        if (*object).mask == 0 {
+            return true;
+        }
+        // What was initialized stays so. Loops ask for the same range again and again.
+        let state = AtomicUsize::from_ptr((&raw const (*object).state).cast_mut());
+        let (known, end) = (state.load(Ordering::Relaxed), offset + size);
+        if offset >= (known & 0xffff_ffff) >> 1 && end <= known >> 32 {
+            return true;
+        }
+        let shadow = std::slice::from_raw_parts((address + (*object).shadow) as *const u8, size);
+        let is_initialized = shadow.chunks(256).all(|bytes| bytes.iter().fold(0xff, |all, b| all & b) == 0xff);
+        if is_initialized && end < 1 << 31 {
+            state.store(offset << 1 | end << 32, Ordering::Relaxed);
+        }
+        is_initialized
     }
 }
 

@@ -40,8 +40,6 @@ const MAX_STEPS: u64 = 60_000;
 const RESIDUAL_STEPS: u64 = 3;
 /// One in this many programs also runs as native code, which takes as long as everything else of about ten programs.
 const NATIVE_EVERY: u64 = 64;
-/// What checked native code of random programs looks for.
-const CHECKS: nyala_flat::Checks = nyala_flat::Checks { bounds: true, overflow: true, null: true, uninit: false };
 /// One in this many programs is a `vectorize`. These run as native code, for which they are made, and may take longer,
 /// because they fill arrays first.
 const LANES_EVERY: u64 = 61;
@@ -406,7 +404,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
             }
         }
         if engines.native {
-            (s.options.opt_level, s.options.checks) = (3, CHECKS);
+            (s.options.opt_level, s.options.checks) = (3, nyala_flat::Checks::ALL);
             let result = run_native(&mut s, &residual);
             s.options.checks = nyala_flat::Checks::default();
             match result {

@@ -127,6 +127,32 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "signed-overflow",
         "sum += a(i)",
     ),
+    // What loops fill: not to the end, with gaps, where a condition holds, up to a break, no round at all.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    for i in range(0, 8 + argc) { a(i) = i }\n    let mut sum = 0;\n    for i in range(0, 10) {\n        sum += a(i)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += a(i)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    for i in range_step(0, 10 * argc, 2) { a(i) = i }\n    let mut sum = 0;\n    for i in range(0, 10) {\n        sum += a(i)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += a(i)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    for i in range(0, 10) { if i != argc { a(i) = i } }\n    let mut sum = 0;\n    for i in range(0, 10) {\n        sum += a(i)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += a(i)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    let mut k = 0;\n    while k < 10 {\n        if k == 5 + argc { break() }\n        a(k) = k;\n        k++\n    }\n    let mut sum = 0;\n    for i in range(0, 10) {\n        sum += a(i)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += a(i)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](10);\n    for i in range(1, 10) { a(i) = i }\n    for i in range(0, argc - 1) { a(i) = i }\n    let mut sum = 0;\n    for i in range(0, 10) {\n        sum += a(i)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += a(i)",
+    ),
 ];
 
 const ALL: &str = "--check=bounds,overflow,null,uninit";

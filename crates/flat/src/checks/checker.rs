@@ -32,7 +32,7 @@ pub struct Access {
     /// The number of bytes.
     pub size: u64,
     /// It writes. Others read: atomic updates do both.
-    writes: bool,
+    pub writes: bool,
     pub mask: Option<Value>,
 }
 
@@ -59,11 +59,11 @@ pub struct Checker<'a, 't> {
     pub function: &'a mut Function,
     pub checks: Checks,
     texts: &'a Texts<'t>,
-    tables: &'a Tables,
+    pub tables: &'a Tables,
     chained: &'a FxHashSet<Func>,
     /// Globals with texts of places.
     places: &'a mut FxHashMap<String, GlobalId>,
-    defs: FxHashMap<Value, Inst>,
+    pub defs: FxHashMap<Value, Inst>,
     /// Objects of addresses that others were computed from, and how far from their start these are; `None` before they are
     /// defined.
     objects: FxHashMap<Value, Option<(Value, Value)>>,
@@ -77,6 +77,8 @@ pub struct Checker<'a, 't> {
     pub late: FxHashMap<(Block, usize), Late>,
     pub variables: Vec<Inst>,
     pub reports: FxHashMap<Block, Vec<(Value, Span)>>,
+    /// What a loop wrote, noted in the block behind it: the first address, the number of bytes, the object.
+    pub filled: FxHashMap<Block, Vec<[Value; 3]>>,
     /// The list of calls that led to the function.
     calls: Option<Value>,
     /// The function's own entry of such lists.
@@ -114,6 +116,7 @@ impl<'a, 't> Checker<'a, 't> {
             late: FxHashMap::default(),
             variables: Vec::new(),
             reports: FxHashMap::default(),
+            filled: FxHashMap::default(),
             calls: None,
             frame: None,
             insts: Vec::new(),
@@ -125,7 +128,8 @@ impl<'a, 't> Checker<'a, 't> {
 
 impl Checker<'_, '_> {
     pub fn run(&mut self, is_chained: bool) {
-        let versions = match self.checks.bounds || self.checks.overflow {
+        // Whether memory is initialized is only looked at where it is known to lie within its block.
+        let versions = match self.checks.bounds || self.checks.overflow && !self.checks.uninit {
             true => version_loops(self.types, self.function),
             false => Vec::new(),
         };
@@ -173,6 +177,9 @@ impl Checker<'_, '_> {
             }
             for param in self.function.block(b).params.clone() {
                 self.define_object(param);
+            }
+            for written in self.filled.remove(&b).unwrap_or_default() {
+                self.call(self.tables.wrote, &written, None);
             }
             for (variable, span) in self.reports.remove(&b).unwrap_or_default() {
                 self.check_late(variable, span);
@@ -245,9 +252,9 @@ impl Checker<'_, '_> {
             InstOp::Call(callee) => return self.call_of_program(callee, inst),
             _ => {}
         }
-        let access = self.access(&inst);
+        let access = self.access(&inst).filter(|_| !is_exempt);
         if let Some(access) = &access {
-            self.check(&inst, access, is_exempt);
+            self.check(&inst, access);
         }
         let result = inst.result;
         let op = inst.op;
@@ -299,7 +306,7 @@ impl Checker<'_, '_> {
     }
 
     /// A call; without a result, the value is `()`.
-    fn call(&mut self, callee: Func, args: &[Value], ret: Option<Ty>) -> Value {
+    pub fn call(&mut self, callee: Func, args: &[Value], ret: Option<Ty>) -> Value {
         let ty = ret.unwrap_or_else(|| self.types.unit());
         let result = self.function.new_value(ty, "");
         self.push(InstOp::Call(callee), args, Some(result));
@@ -326,7 +333,7 @@ impl Checker<'_, '_> {
     }
 
     /// An address as a number.
-    fn number(&mut self, address: Value) -> Value {
+    pub fn number(&mut self, address: Value) -> Value {
         let u64 = self.types.prim(Prim::U64);
         self.op(Op::Bitcast, &[address], u64)
     }
@@ -537,7 +544,7 @@ impl Checker<'_, '_> {
 
     // Checks.
 
-    fn check(&mut self, inst: &Inst, access: &Access, is_exempt: bool) {
+    fn check(&mut self, inst: &Inst, access: &Access) {
         let &Access { address, mut size, writes, mask } = access;
         if self.checks.null && !self.checks.bounds {
             let number = self.number(address);
@@ -595,7 +602,7 @@ impl Checker<'_, '_> {
             Bounds::Object(object, ahead) => (Some(object), self.op(Op::Add, &[ahead, offset], u64)),
             Bounds::Known(_) => (None, offset),
         };
-        if self.checks.bounds && !is_exempt {
+        if self.checks.bounds {
             let word = LIMITS.iter().find(|(n, _)| *n == size && extent.is_none()).map(|(_, word)| *word);
             let limit = match bounds {
                 Bounds::Object(object, _) => self.word(object, word.unwrap_or(SIZE)),

@@ -3,7 +3,8 @@
 //!
 //! The counter's first and last numbers are known before the loop. Interval arithmetic, on numbers known now and on code in front
 //! of the loop, makes ranges of sums, differences and products of it and of what does not change; narrow types and masks have
-//! ranges of their own. An access is exempt if the ends of its range lie within its block, arithmetic if they fit its type.
+//! ranges of their own. An access is exempt if the ends of its range lie within its block, arithmetic if they fit its type. Memory
+//! that is read has to be initialized before the loop; what each round writes is noted when the loop has ended.
 //!
 //! Other arithmetic takes part in a sum of signs, which is looked at when the loop has ended: a branch in each round would keep
 //! LLVM from vectorizing it. Only where all accesses are exempt: an index out of bounds has to be reported after what led to it.
@@ -87,6 +88,16 @@ pub struct Late {
     pub factor: Option<(Value, Value, Value)>,
 }
 
+/// Memory that accesses of one address with an index reach, in bytes from that address: from `lo` up to `hi`.
+#[derive(Clone, Copy)]
+struct Area {
+    root: Value,
+    lo: Num,
+    hi: Num,
+    /// The loop fills it.
+    is_filled: bool,
+}
+
 /// The ranges of values in one loop.
 struct Ranges {
     of: FxHashMap<Value, Range>,
@@ -106,6 +117,7 @@ impl Checker<'_, '_> {
         let mut conditions = Conditions::new();
         let mut exempt = Vec::new();
         let mut late = Vec::new();
+        let mut areas: Vec<Area> = Vec::new();
         let mut all_accesses = true;
         for (i, block) in blocks.iter().enumerate() {
             ranges.of.insert(counter, if i == 0 { in_header.clone() } else { in_body.clone() });
@@ -121,10 +133,15 @@ impl Checker<'_, '_> {
                         None => late.push((place, inst.clone())),
                     }
                 } else if let Some(access) = self.access(inst) {
-                    match self.stays_within(inst, &access, &mut ranges) {
-                        Some(of_access) => {
+                    match self.reached(inst, &access, &mut ranges) {
+                        Some((of_access, area)) => {
                             exempt.push(place);
                             conditions.extend(of_access);
+                            let is_filled = access.writes
+                                && found.is_always[i]
+                                && version.leave.len() == 1
+                                && self.fills(&access, found, counter, &ranges);
+                            areas.extend(area.map(|area| Area { is_filled, ..area }));
                         }
                         None => all_accesses = false,
                     }
@@ -140,7 +157,9 @@ impl Checker<'_, '_> {
                 }
             }
         }
-        if !all_accesses || self.checks.uninit {
+        if !all_accesses {
+            // An access that is checked in the loop may see what the loop wrote before.
+            areas.iter_mut().for_each(|area| area.is_filled = false);
             late.clear();
         }
         let late: Option<Vec<_>> =
@@ -148,6 +167,11 @@ impl Checker<'_, '_> {
         let late = late.unwrap_or_default();
         if exempt.is_empty() && late.is_empty() {
             return;
+        }
+        let Some(within) = self.hold_for(&areas, version) else { return };
+        conditions.extend(within);
+        if self.checks.uninit && areas.iter().any(|area| area.is_filled) {
+            conditions.extend(self.begins(version, found));
         }
         self.exempt.extend(exempt);
         self.late.extend(late.iter().map(|&(place, _, late)| (place, late)));
@@ -351,10 +375,17 @@ impl Checker<'_, '_> {
         (range.conditions.len() <= MAX_CONDITIONS).then_some(range)
     }
 
-    /// The conditions on which an access of the loop stays within its block in all rounds.
-    fn stays_within(&mut self, inst: &Inst, access: &Access, ranges: &mut Ranges) -> Option<Conditions> {
+    /// The condition that there is a first round.
+    fn begins(&mut self, version: &Version, found: &Counted) -> Option<Value> {
+        let Terminator::Branch { then, .. } = &self.function.block(version.guard).term else { return None };
+        let (first, bool_ty) = (then.args[found.counter], self.types.bool());
+        Some(self.op(found.goes_on, &[first, found.bound], bool_ty))
+    }
+
+    /// What an access reaches in all rounds, on some conditions; no area if nothing has to be known of it.
+    fn reached(&mut self, inst: &Inst, access: &Access, ranges: &mut Ranges) -> Option<(Conditions, Option<Area>)> {
         if !self.checks.bounds {
-            return (!self.checks.null).then(Conditions::new);
+            return (!self.checks.null).then(|| (Conditions::new(), None));
         }
         if access.mask.is_some() || matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter)) {
             return None;
@@ -363,7 +394,7 @@ impl Checker<'_, '_> {
         if ranges.own.contains(&origin.root) || origin.terms.len() > MAX_TERMS {
             return None;
         }
-        let Some(bounds) = self.bounds(origin.root) else { return Some(Conditions::new()) };
+        let Some(bounds) = self.bounds(origin.root) else { return Some((Conditions::new(), None)) };
         let bytes = Some(i128::from(origin.bytes)).filter(|n| n.abs() < MOST_BYTES)?;
         let (mut lo, mut hi) = (Num::Known(bytes), Num::Known(bytes + i128::from(access.size)));
         let mut conditions = Conditions::new();
@@ -383,23 +414,89 @@ impl Checker<'_, '_> {
             let (below, above) = (self.product(range.lo, Num::Known(step))?, self.product(range.hi, Num::Known(step))?);
             (lo, hi) = (self.sum(lo, below)?, self.sum(hi, above)?);
         }
-        match bounds {
-            Bounds::Known(all) => {
-                conditions.extend(self.at_most(Num::Known(0), lo)?);
-                conditions.extend(self.at_most(hi, Num::Known(all.into()))?);
+        if let Bounds::Known(all) = bounds {
+            conditions.extend(self.at_most(Num::Known(0), lo)?);
+            conditions.extend(self.at_most(hi, Num::Known(all.into()))?);
+            return Some((conditions, None));
+        }
+        Some((conditions, Some(Area { root: origin.root, lo, hi, is_filled: false })))
+    }
+
+    /// Whether an access goes over its area without a gap: its index is the counter, but for what does not change.
+    fn fills(&self, access: &Access, found: &Counted, counter: Value, ranges: &Ranges) -> bool {
+        let [(mut idx, step)] = self.origin(access.address).terms[..] else { return false };
+        let is_fixed = |v: Value| !ranges.own.contains(&v);
+        // A chain of casts and sums ends somewhere, since each value is computed from earlier ones.
+        while idx != counter {
+            let Some(Inst { op: InstOp::Op(op), args, .. }) = self.defs.get(&idx) else { return false };
+            idx = match (op, &args[..]) {
+                (Op::Cast, &[a]) => a,
+                (Op::Add | Op::Sub, &[a, b]) if is_fixed(b) => a,
+                (Op::Add, &[a, b]) if is_fixed(a) => b,
+                _ => return false,
+            };
+        }
+        step.unsigned_abs().checked_mul(found.step.unsigned_abs()) == Some(access.size)
+    }
+
+    /// The conditions on which areas lie within their blocks and are initialized. Those that the loop fills are noted when it
+    /// has ended.
+    fn hold_for(&mut self, areas: &[Area], version: &Version) -> Option<Conditions> {
+        let mut conditions = Conditions::new();
+        let mut roots: Vec<Value> = Vec::new();
+        for area in areas.iter().filter(|a| !matches!(self.bounds(a.root), Some(Bounds::Known(_)) | None)) {
+            if !roots.contains(&area.root) {
+                roots.push(area.root);
             }
-            Bounds::Object(object, ahead) => {
-                let ahead = Num::Computed(self.cast(ahead, Prim::I64));
-                let size = self.word(object, super::checker::SIZE);
-                let size = Num::Computed(self.cast(size, Prim::I64));
-                let (lo, hi) = (self.sum(ahead, lo)?, self.sum(ahead, hi)?);
-                conditions.extend(self.at_most(Num::Known(0), lo)?);
-                conditions.extend(self.at_most(hi, size)?);
-                // What is no address may be any number.
-                conditions.extend(self.at_most(lo, hi)?);
+        }
+        let (bool_ty, u64) = (self.types.bool(), self.types.prim(Prim::U64));
+        for root in roots {
+            let Some(Bounds::Object(object, ahead)) = self.bounds(root) else { continue };
+            let of_root: Vec<Area> = areas.iter().filter(|a| a.root == root).copied().collect();
+            let all = self.hull(of_root.iter())?;
+            let ahead = Num::Computed(self.cast(ahead, Prim::I64));
+            let (lo, hi) = (self.sum(ahead, all.lo)?, self.sum(ahead, all.hi)?);
+            conditions.extend(self.at_most(Num::Known(0), lo)?);
+            // What is no address may be any number.
+            conditions.extend(self.at_most(lo, hi)?);
+            let (end, size) = (self.computed(hi)?, self.word(object, super::checker::SIZE));
+            let end = self.cast(end, Prim::U64);
+            conditions.push(self.op(Op::Le, &[end, size], bool_ty));
+            if !self.checks.uninit {
+                continue;
+            }
+            let number = self.number(root);
+            if let Some(needed) = self.hull(of_root.iter().filter(|a| !a.is_filled)) {
+                let (from, length) = self.bytes_of(number, &needed, u64)?;
+                conditions.push(self.call(self.tables.is_initialized, &[from, length, object], Some(bool_ty)));
+            }
+            for area in of_root.iter().filter(|a| a.is_filled) {
+                let (from, length) = self.bytes_of(number, area, u64)?;
+                self.filled.entry(version.leave[0]).or_default().push([from, length, object]);
             }
         }
         Some(conditions)
+    }
+
+    /// The smallest area around others.
+    fn hull<'s>(&mut self, areas: impl Iterator<Item = &'s Area>) -> Option<Area> {
+        let mut hull: Option<Area> = None;
+        for area in areas {
+            hull = Some(match hull {
+                None => *area,
+                Some(h) => {
+                    let (lo, hi) = (self.least(h.lo, area.lo, false)?, self.least(h.hi, area.hi, true)?);
+                    Area { lo, hi, ..h }
+                }
+            });
+        }
+        hull
+    }
+
+    /// The first address of an area, and its number of bytes.
+    fn bytes_of(&mut self, number: Value, area: &Area, u64: nyala_ir::Ty) -> Option<(Value, Value)> {
+        let [lo, hi] = [self.computed(area.lo)?, self.computed(area.hi)?].map(|v| self.cast(v, Prim::U64));
+        Some((self.op(Op::Add, &[number, lo], u64), self.op(Op::Sub, &[hi, lo], u64)))
     }
 
     /// The check of arithmetic that is made after the loop, if there is one for it.

@@ -27,6 +27,8 @@ const MAX_INSTS: usize = 1000;
 pub struct Counted {
     /// In reverse postorder, the header first.
     pub blocks: Vec<Block>,
+    /// Whether each of them is a part of all rounds that are not left early.
+    pub is_always: Vec<bool>,
     /// The header's parameter that counts, and how far it steps.
     pub counter: usize,
     pub step: i64,
@@ -126,7 +128,12 @@ pub fn counted(types: &Types, function: &Function, (cfg, tree): (&Cfg, &Tree), h
         Op::Ne => step.abs() == 1,
         _ => false,
     };
-    (ends_there && step.abs() < 1 << 20).then_some(Counted { blocks, counter, step, goes_on, bound })
+    if !ends_there || step.abs() >= 1 << 20 {
+        return None;
+    }
+    let is_always = |b: &Block| ends.iter().all(|end| tree.meet(b.idx(), end.idx()) == b.idx());
+    let is_always = blocks.iter().map(is_always).collect();
+    Some(Counted { blocks, is_always, counter, step, goes_on, bound })
 }
 
 fn can_be_copied(inst: &Inst) -> bool {
