@@ -25,6 +25,7 @@
 //! Arithmetic whose result is only used on some of the ways from its block is not checked either: it may stand before the branch
 //! that guards it in the source.
 
+mod arithmetic;
 mod checker;
 mod guards;
 mod versions;

@@ -1,6 +1,6 @@
 //! Inserts the checks into one function: block by block, instruction by instruction.
 
-use super::guards::Late;
+use super::arithmetic::Late;
 use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
 use crate::analysis::Cfg;
@@ -23,7 +23,7 @@ const SHADOW: u64 = 6;
 
 /// Faults, as the runtime numbers them.
 const ACCESS: u64 = 0;
-const OVERFLOW: u64 = 1;
+pub const OVERFLOW: u64 = 1;
 const UNINITIALIZED: u64 = 2;
 
 /// An access of memory.
@@ -70,7 +70,7 @@ pub struct Checker<'a, 't> {
     /// Variables that move to the heap.
     moved: FxHashSet<Value>,
     /// Values that the rest of their block uses in any case. Others may be computed too early, for one way of several.
-    needed: FxHashSet<Value>,
+    pub needed: FxHashSet<Value>,
     /// Instructions whose checks hold, by block and place: the guard of their loop tested it.
     pub exempt: FxHashSet<(Block, usize)>,
     /// Arithmetic that is checked when its loop has ended; the variables for that; what the blocks behind the loop test.
@@ -84,9 +84,9 @@ pub struct Checker<'a, 't> {
     /// The function's own entry of such lists.
     frame: Option<Value>,
     // The block under construction.
-    insts: Vec<Inst>,
-    current: Block,
-    span: Span,
+    pub insts: Vec<Inst>,
+    pub current: Block,
+    pub span: Span,
 }
 
 impl<'a, 't> Checker<'a, 't> {
@@ -194,14 +194,6 @@ impl Checker<'_, '_> {
         }
         let variables = std::mem::take(&mut self.variables);
         self.function.blocks[0].insts.splice(0..0, variables);
-    }
-
-    /// The operation and type of signed arithmetic that is checked.
-    pub fn checked_arithmetic(&self, inst: &Inst) -> Option<(Op, Prim)> {
-        let InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) = inst.op else { return None };
-        let result = inst.result.filter(|r| self.checks.overflow && self.needed.contains(r))?;
-        let prim = self.types.as_prim(self.function.ty(result)).filter(|p| p.is_int() && p.is_signed())?;
-        Some((op, prim))
     }
 
     /// The start of the function: variables on the heap, the entry of lists of calls, objects of constants.
@@ -382,7 +374,7 @@ impl Checker<'_, '_> {
     }
 
     /// Goes on if a condition holds; else reports a fault of an address.
-    fn require(&mut self, holds: Value, what: u64, address: Value, object: Option<Value>) {
+    pub fn require(&mut self, holds: Value, what: u64, address: Value, object: Option<Value>) {
         let (u8, object_ty) = (self.types.prim(Prim::U8), object_ty(self.types));
         let bytes = self.types.ptr(u8);
         let start = self.current;
@@ -400,7 +392,7 @@ impl Checker<'_, '_> {
         self.current = next;
     }
 
-    fn add_block(&mut self, name: &str, term: Terminator) -> Block {
+    pub fn add_block(&mut self, name: &str, term: Terminator) -> Block {
         self.function.blocks.push(BlockData { name: name.into(), params: Vec::new(), insts: Vec::new(), term });
         Block::from_idx(self.function.blocks.len() - 1)
     }
@@ -729,105 +721,6 @@ impl Checker<'_, '_> {
                 self.call(self.tables.wrote, &[low, all, object], None);
             }
         }
-    }
-
-    fn arithmetic(&mut self, op: Op, prim: Prim, inst: Inst, late: Option<Late>) {
-        let (Some(result), &[a, b]) = (inst.result, &inst.args[..]) else { return };
-        let (bool_ty, i64) = (self.types.bool(), self.types.i64());
-        let is_sum = op != Op::Mul;
-        // Sums of the type's own width, whose sign tells whether they fit. Others are computed in 64 bits.
-        let holds = if prim == Prim::I64 || late.is_some() && prim == Prim::I32 && is_sum {
-            let unsigned = if prim == Prim::I64 { Prim::U64 } else { Prim::U32 };
-            let ty = self.types.prim(unsigned);
-            let [x, y] = [a, b].map(|v| self.cast(v, unsigned));
-            let r = self.op(op, &[x, y], ty);
-            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
-            if !is_sum {
-                let Some(Late { factor: Some((varying, least, count)), variable }) = late else {
-                    return self.require_product([a, b], [x, y]);
-                };
-                let [at, least] = [varying, least].map(|v| self.cast(v, Prim::U64));
-                let above = self.op(Op::Sub, &[at, least], ty);
-                let holds = self.op(Op::Le, &[above, count], bool_ty);
-                return self.note_late(holds, variable);
-            }
-            let other = if op == Op::Add { r } else { y };
-            let p = self.op(Op::Xor, &[x, other], ty);
-            let q = if op == Op::Add { [y, r] } else { [x, r] };
-            let q = self.op(Op::Xor, &q, ty);
-            let sign = self.op(Op::And, &[p, q], ty);
-            let sign = self.cast(sign, prim);
-            if let Some(late) = late {
-                return self.add_sign(sign, late.variable);
-            }
-            let zero = self.literal(Prim::I64, 0);
-            self.op(Op::Ge, &[sign, zero], bool_ty)
-        } else {
-            let [x, y] = [a, b].map(|v| self.cast(v, Prim::I64));
-            let r = self.op(op, &[x, y], i64);
-            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
-            let back = self.cast(result, Prim::I64);
-            self.op(Op::Eq, &[back, r], bool_ty)
-        };
-        match late {
-            Some(late) => self.note_late(holds, late.variable),
-            None => {
-                let none = self.literal(Prim::U64, 0);
-                self.require(holds, OVERFLOW, none, None);
-            }
-        }
-    }
-
-    /// Makes a variable negative if a condition does not hold.
-    fn note_late(&mut self, holds: Value, variable: Value) {
-        let (i64, zero, minus) = (self.types.i64(), self.literal(Prim::I64, 0), self.literal(Prim::I64, u64::MAX));
-        let sign = self.op(Op::Select, &[holds, zero, minus], i64);
-        self.add_sign(sign, variable);
-    }
-
-    /// Makes a variable negative if a number of its type is.
-    fn add_sign(&mut self, sign: Value, variable: Value) {
-        let ty = self.function.ty(sign);
-        let before = self.op(Op::Load, &[variable], ty);
-        let after = self.op(Op::Or, &[before, sign], ty);
-        self.push(InstOp::Op(Op::Store), &[variable, after], None);
-    }
-
-    /// Reports arithmetic of a loop that has ended.
-    fn check_late(&mut self, variable: Value, span: Span) {
-        let around = std::mem::replace(&mut self.span, span);
-        let ty = self.function.ty(variable);
-        let Some(ty) = self.types.pointee(ty) else { return };
-        let (sign, bool_ty) = (self.op(Op::Load, &[variable], ty), self.types.bool());
-        let zero = self.function.constant(Const::Bits(0), ty);
-        let holds = self.op(Op::Ge, &[sign, zero], bool_ty);
-        let none = self.literal(Prim::U64, 0);
-        self.require(holds, OVERFLOW, none, None);
-        self.span = around;
-    }
-
-    /// Goes on if the product of two numbers fits, which are given as i64 and as u64. Those of 32 bits need no call.
-    fn require_product(&mut self, [a, b]: [Value; 2], numbers: [Value; 2]) {
-        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
-        let half = self.literal(Prim::U64, 1 << 31);
-        let [x, y] = numbers.map(|v| self.op(Op::Add, &[v, half], u64));
-        let both = self.op(Op::Or, &[x, y], u64);
-        let bound = self.literal(Prim::U64, 1 << 32);
-        let is_small = self.op(Op::Lt, &[both, bound], bool_ty);
-        let start = self.current;
-        let before = std::mem::take(&mut self.insts);
-        self.current = self.add_block("large", Terminator::Unreachable);
-        let large = self.current;
-        let holds = self.call(self.tables.product, &[a, b], Some(bool_ty));
-        let none = self.literal(Prim::U64, 0);
-        self.require(holds, OVERFLOW, none, None);
-        // The rest of the block comes after both ways.
-        let next = self.current;
-        let term = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
-        self.function.blocks[next.idx()].term = term;
-        let edge = |block: Block| Edge { block, args: Vec::new() };
-        let block = &mut self.function.blocks[start.idx()];
-        (block.insts, block.term) = (before, Terminator::Branch { cond: is_small, then: edge(next), els: edge(large) });
     }
 
     fn alloc(&mut self, inst: Inst) {

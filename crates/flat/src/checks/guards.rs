@@ -79,15 +79,6 @@ fn joined(a: &Conditions, b: &Conditions) -> Option<Conditions> {
     (all.len() <= MAX_CONDITIONS).then_some(all)
 }
 
-/// A check of arithmetic that is made when its loop has ended.
-#[derive(Clone, Copy)]
-pub struct Late {
-    /// A variable that is negative if one of the results did not fit.
-    pub variable: Value,
-    /// For a product of two `i64`, the varying factor: the least that fits, and how many above do.
-    pub factor: Option<(Value, Value, Value)>,
-}
-
 /// Memory that accesses of one address with an index reach, in bytes from that address: from `lo` up to `hi`.
 #[derive(Clone, Copy)]
 struct Area {
@@ -163,7 +154,7 @@ impl Checker<'_, '_> {
             late.clear();
         }
         let late: Option<Vec<_>> =
-            late.into_iter().map(|(place, inst)| Some((place, inst.span, self.late(&inst, &ranges)?))).collect();
+            late.into_iter().map(|(place, inst)| Some((place, inst.span, self.late(&inst, &ranges.own)?))).collect();
         let late = late.unwrap_or_default();
         if exempt.is_empty() && late.is_empty() {
             return;
@@ -497,63 +488,6 @@ impl Checker<'_, '_> {
     fn bytes_of(&mut self, number: Value, area: &Area, u64: nyala_ir::Ty) -> Option<(Value, Value)> {
         let [lo, hi] = [self.computed(area.lo)?, self.computed(area.hi)?].map(|v| self.cast(v, Prim::U64));
         Some((self.op(Op::Add, &[number, lo], u64), self.op(Op::Sub, &[hi, lo], u64)))
-    }
-
-    /// The check of arithmetic that is made after the loop, if there is one for it.
-    fn late(&mut self, inst: &Inst, ranges: &Ranges) -> Option<Late> {
-        let (op, prim) = self.checked_arithmetic(inst)?;
-        let factor = match (op, prim) {
-            (Op::Mul, Prim::I64) => {
-                let &[a, b] = &inst.args[..] else { return None };
-                let (varying, fixed) = if ranges.own.contains(&a) { (a, b) } else { (b, a) };
-                if ranges.own.contains(&fixed) {
-                    return None;
-                }
-                let (least, count) = self.factors_that_fit(fixed);
-                Some((varying, least, count))
-            }
-            _ => None,
-        };
-        let is_sum = op != Op::Mul && prim == Prim::I32;
-        let prim = if is_sum { Prim::I32 } else { Prim::I64 };
-        let (ty, zero) = (self.types.prim(prim), self.literal(prim, 0));
-        let ty = self.types.ptr(ty);
-        let variable = self.function.new_value(ty, "");
-        let op = InstOp::Op(Op::Slot);
-        self.variables.push(Inst { op, args: Args::new(), result: Some(variable), span: Span::NONE, fast: false });
-        self.push(InstOp::Op(Op::Store), &[variable, zero], None);
-        Some(Late { variable, factor })
-    }
-
-    /// The least `i64` whose product with a factor fits, and the number of those above that fit, too, as `u64`.
-    fn factors_that_fit(&mut self, factor: Value) -> (Value, Value) {
-        if let Some(n) = self.function.as_bits(factor).map(|bits| i128::from(bits as i64)) {
-            let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
-            let (least, most) = match n {
-                0 => (min, max),
-                _ if n > 0 => (min / n, max / n),
-                _ => (max / n, (min / n).min(max)),
-            };
-            return (self.literal(Prim::I64, least as u64), self.literal(Prim::U64, (most - least) as u64));
-        }
-        let (i64, bool_ty) = (self.types.i64(), self.types.bool());
-        let number = |c: &mut Self, n: i64| c.literal(Prim::I64, n as u64);
-        let (zero, one, minus) = (number(self, 0), number(self, 1), number(self, -1));
-        let (min, max) = (number(self, i64::MIN), number(self, i64::MAX));
-        let is_zero = self.op(Op::Eq, &[factor, zero], bool_ty);
-        let is_minus = self.op(Op::Eq, &[factor, minus], bool_ty);
-        let is_special = self.op(Op::Or, &[is_zero, is_minus], bool_ty);
-        let divisor = self.op(Op::Select, &[is_special, one, factor], i64);
-        let (low, high) = (self.op(Op::Div, &[min, divisor], i64), self.op(Op::Div, &[max, divisor], i64));
-        let is_negative = self.op(Op::Lt, &[divisor, zero], bool_ty);
-        let least = self.op(Op::Select, &[is_negative, high, low], i64);
-        let most = self.op(Op::Select, &[is_negative, low, high], i64);
-        // All but the least number have a negative that fits.
-        let above_min = number(self, -i64::MAX);
-        let least = self.op(Op::Select, &[is_minus, above_min, least], i64);
-        let [from, to] = [least, most].map(|v| self.cast(v, Prim::U64));
-        let u64 = self.types.prim(Prim::U64);
-        (least, self.op(Op::Sub, &[to, from], u64))
     }
 
     // Numbers.

@@ -1,0 +1,186 @@
+//! Checks of signed arithmetic: results that do not fit their types. Apart from the checks of memory, with which it shares only
+//! the report.
+//!
+//! Where it is not known before a loop that results fit, a variable collects the signs of what tells whether they do (see
+//! `guards.rs`).
+
+use super::checker::{Checker, OVERFLOW};
+use crate::data::*;
+use nyala_base::{Id, Span};
+use nyala_ir::{Op, Prim};
+use rustc_hash::FxHashSet;
+
+/// A check of arithmetic that is made when its loop has ended.
+#[derive(Clone, Copy)]
+pub struct Late {
+    /// A variable that is negative if one of the results did not fit.
+    pub variable: Value,
+    /// For a product of two `i64`, the varying factor: the least that fits, and how many above do.
+    pub factor: Option<(Value, Value, Value)>,
+}
+
+impl Checker<'_, '_> {
+    /// The operation and type of signed arithmetic that is checked.
+    pub fn checked_arithmetic(&self, inst: &Inst) -> Option<(Op, Prim)> {
+        let InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) = inst.op else { return None };
+        let result = inst.result.filter(|r| self.checks.overflow && self.needed.contains(r))?;
+        let prim = self.types.as_prim(self.function.ty(result)).filter(|p| p.is_int() && p.is_signed())?;
+        Some((op, prim))
+    }
+
+    pub fn arithmetic(&mut self, op: Op, prim: Prim, inst: Inst, late: Option<Late>) {
+        let (Some(result), &[a, b]) = (inst.result, &inst.args[..]) else { return };
+        let (bool_ty, i64) = (self.types.bool(), self.types.i64());
+        let is_sum = op != Op::Mul;
+        // Sums of the type's own width, whose sign tells whether they fit. Others are computed in 64 bits.
+        let holds = if prim == Prim::I64 || late.is_some() && prim == Prim::I32 && is_sum {
+            let unsigned = if prim == Prim::I64 { Prim::U64 } else { Prim::U32 };
+            let ty = self.types.prim(unsigned);
+            let [x, y] = [a, b].map(|v| self.cast(v, unsigned));
+            let r = self.op(op, &[x, y], ty);
+            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
+            if !is_sum {
+                let Some(Late { factor: Some((varying, least, count)), variable }) = late else {
+                    return self.require_product([a, b], [x, y]);
+                };
+                let [at, least] = [varying, least].map(|v| self.cast(v, Prim::U64));
+                let above = self.op(Op::Sub, &[at, least], ty);
+                let holds = self.op(Op::Le, &[above, count], bool_ty);
+                return self.note_late(holds, variable);
+            }
+            let other = if op == Op::Add { r } else { y };
+            let p = self.op(Op::Xor, &[x, other], ty);
+            let q = if op == Op::Add { [y, r] } else { [x, r] };
+            let q = self.op(Op::Xor, &q, ty);
+            let sign = self.op(Op::And, &[p, q], ty);
+            let sign = self.cast(sign, prim);
+            if let Some(late) = late {
+                return self.add_sign(sign, late.variable);
+            }
+            let zero = self.literal(Prim::I64, 0);
+            self.op(Op::Ge, &[sign, zero], bool_ty)
+        } else {
+            let [x, y] = [a, b].map(|v| self.cast(v, Prim::I64));
+            let r = self.op(op, &[x, y], i64);
+            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
+            let back = self.cast(result, Prim::I64);
+            self.op(Op::Eq, &[back, r], bool_ty)
+        };
+        match late {
+            Some(late) => self.note_late(holds, late.variable),
+            None => {
+                let none = self.literal(Prim::U64, 0);
+                self.require(holds, OVERFLOW, none, None);
+            }
+        }
+    }
+
+    /// Makes a variable negative if a condition does not hold.
+    fn note_late(&mut self, holds: Value, variable: Value) {
+        let (i64, zero, minus) = (self.types.i64(), self.literal(Prim::I64, 0), self.literal(Prim::I64, u64::MAX));
+        let sign = self.op(Op::Select, &[holds, zero, minus], i64);
+        self.add_sign(sign, variable);
+    }
+
+    /// Makes a variable negative if a number of its type is.
+    fn add_sign(&mut self, sign: Value, variable: Value) {
+        let ty = self.function.ty(sign);
+        let before = self.op(Op::Load, &[variable], ty);
+        let after = self.op(Op::Or, &[before, sign], ty);
+        self.push(InstOp::Op(Op::Store), &[variable, after], None);
+    }
+
+    /// Reports arithmetic of a loop that has ended.
+    pub fn check_late(&mut self, variable: Value, span: Span) {
+        let around = std::mem::replace(&mut self.span, span);
+        let ty = self.function.ty(variable);
+        let Some(ty) = self.types.pointee(ty) else { return };
+        let (sign, bool_ty) = (self.op(Op::Load, &[variable], ty), self.types.bool());
+        let zero = self.function.constant(Const::Bits(0), ty);
+        let holds = self.op(Op::Ge, &[sign, zero], bool_ty);
+        let none = self.literal(Prim::U64, 0);
+        self.require(holds, OVERFLOW, none, None);
+        self.span = around;
+    }
+
+    /// Goes on if the product of two numbers fits, which are given as i64 and as u64. Those of 32 bits need no call.
+    fn require_product(&mut self, [a, b]: [Value; 2], numbers: [Value; 2]) {
+        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
+        let half = self.literal(Prim::U64, 1 << 31);
+        let [x, y] = numbers.map(|v| self.op(Op::Add, &[v, half], u64));
+        let both = self.op(Op::Or, &[x, y], u64);
+        let bound = self.literal(Prim::U64, 1 << 32);
+        let is_small = self.op(Op::Lt, &[both, bound], bool_ty);
+        let start = self.current;
+        let before = std::mem::take(&mut self.insts);
+        self.current = self.add_block("large", Terminator::Unreachable);
+        let large = self.current;
+        let holds = self.call(self.tables.product, &[a, b], Some(bool_ty));
+        let none = self.literal(Prim::U64, 0);
+        self.require(holds, OVERFLOW, none, None);
+        // The rest of the block comes after both ways.
+        let next = self.current;
+        let term = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
+        self.function.blocks[next.idx()].term = term;
+        let edge = |block: Block| Edge { block, args: Vec::new() };
+        let block = &mut self.function.blocks[start.idx()];
+        (block.insts, block.term) = (before, Terminator::Branch { cond: is_small, then: edge(next), els: edge(large) });
+    }
+
+    /// The check of arithmetic that is made after the loop, if there is one for it.
+    pub fn late(&mut self, inst: &Inst, own: &FxHashSet<Value>) -> Option<Late> {
+        let (op, prim) = self.checked_arithmetic(inst)?;
+        let factor = match (op, prim) {
+            (Op::Mul, Prim::I64) => {
+                let &[a, b] = &inst.args[..] else { return None };
+                let (varying, fixed) = if own.contains(&a) { (a, b) } else { (b, a) };
+                if own.contains(&fixed) {
+                    return None;
+                }
+                let (least, count) = self.factors_that_fit(fixed);
+                Some((varying, least, count))
+            }
+            _ => None,
+        };
+        let is_sum = op != Op::Mul && prim == Prim::I32;
+        let prim = if is_sum { Prim::I32 } else { Prim::I64 };
+        let (ty, zero) = (self.types.prim(prim), self.literal(prim, 0));
+        let ty = self.types.ptr(ty);
+        let variable = self.function.new_value(ty, "");
+        let op = InstOp::Op(Op::Slot);
+        self.variables.push(Inst { op, args: Args::new(), result: Some(variable), span: Span::NONE, fast: false });
+        self.push(InstOp::Op(Op::Store), &[variable, zero], None);
+        Some(Late { variable, factor })
+    }
+
+    /// The least `i64` whose product with a factor fits, and the number of those above that fit, too, as `u64`.
+    fn factors_that_fit(&mut self, factor: Value) -> (Value, Value) {
+        if let Some(n) = self.function.as_bits(factor).map(|bits| i128::from(bits as i64)) {
+            let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
+            let (least, most) = match n {
+                0 => (min, max),
+                _ if n > 0 => (min / n, max / n),
+                _ => (max / n, (min / n).min(max)),
+            };
+            return (self.literal(Prim::I64, least as u64), self.literal(Prim::U64, (most - least) as u64));
+        }
+        let (i64, bool_ty) = (self.types.i64(), self.types.bool());
+        let number = |c: &mut Self, n: i64| c.literal(Prim::I64, n as u64);
+        let (zero, one, minus) = (number(self, 0), number(self, 1), number(self, -1));
+        let (min, max) = (number(self, i64::MIN), number(self, i64::MAX));
+        let is_zero = self.op(Op::Eq, &[factor, zero], bool_ty);
+        let is_minus = self.op(Op::Eq, &[factor, minus], bool_ty);
+        let is_special = self.op(Op::Or, &[is_zero, is_minus], bool_ty);
+        let divisor = self.op(Op::Select, &[is_special, one, factor], i64);
+        let (low, high) = (self.op(Op::Div, &[min, divisor], i64), self.op(Op::Div, &[max, divisor], i64));
+        let is_negative = self.op(Op::Lt, &[divisor, zero], bool_ty);
+        let least = self.op(Op::Select, &[is_negative, high, low], i64);
+        let most = self.op(Op::Select, &[is_negative, low, high], i64);
+        // All but the least number have a negative that fits.
+        let above_min = number(self, -i64::MAX);
+        let least = self.op(Op::Select, &[is_minus, above_min, least], i64);
+        let [from, to] = [least, most].map(|v| self.cast(v, Prim::U64));
+        let u64 = self.types.prim(Prim::U64);
+        (least, self.op(Op::Sub, &[to, from], u64))
+    }
+}
