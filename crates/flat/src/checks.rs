@@ -31,10 +31,15 @@ mod guards;
 mod versions;
 
 use crate::data::*;
+use crate::kernels::inline::inline;
+use crate::simplify::simplify_function;
 use checker::Checker;
 use nyala_base::{Id, Span};
 use nyala_ir::{Prim, Ty, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Limit on the instructions of a function into which bodies of loops are inlined.
+const MAX_FUNCTION: usize = 100_000;
 
 /// Faults that checked code looks for.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -93,6 +98,7 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
     if checks == Checks::default() {
         return;
     }
+    inline_bodies(module);
     let chained = chained(module);
     let tables = Tables::new(module);
     let mut places = FxHashMap::default();
@@ -108,6 +114,38 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
             .run(is_chained);
         module.funcs[func.idx()] = function;
         module.types = types;
+    }
+}
+
+/// Puts the bodies of vectorized loops back into their loops, which count, and whose rounds are no calls in the source.
+fn inline_bodies(module: &mut Module) {
+    let is_body = |f: Func, module: &Module| {
+        let function = module.func(f);
+        let returns = |b: &BlockData| !matches!(b.term, Terminator::TailCall { .. });
+        function.is_body && function.blocks.iter().all(returns)
+    };
+    for i in 0..module.funcs.len() {
+        let mut function = std::mem::replace(&mut module.funcs[i], Function::new("", Linkage::Internal, &[], &[]));
+        let mut size: usize = function.blocks.iter().map(|b| b.insts.len()).sum();
+        let (mut b, n_before) = (0, function.blocks.len());
+        while b < function.blocks.len() {
+            let insts = &function.blocks[b].insts;
+            let place = insts.iter().position(|i| matches!(i.op, InstOp::Call(f) if is_body(f, module)));
+            let Some((at, InstOp::Call(callee))) = place.map(|at| (at, insts[at].op)) else {
+                b += 1;
+                continue;
+            };
+            let code = module.func(callee);
+            size += code.blocks.iter().map(|b| b.insts.len()).sum::<usize>();
+            if size > MAX_FUNCTION {
+                break;
+            }
+            inline(&mut function, b, at, code);
+        }
+        if function.blocks.len() > n_before {
+            simplify_function(&module.types, &mut function);
+        }
+        module.funcs[i] = function;
     }
 }
 

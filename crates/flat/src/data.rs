@@ -122,6 +122,8 @@ pub struct Function {
     pub values: Vec<ValueData>,
     /// Where the function is in the source; [`Span::NONE`] if nowhere.
     pub span: Span,
+    /// Whether it is the body of a loop in the source, made a function of its own by the vectorizer.
+    pub is_body: bool,
     /// Names of values, for those that the source names.
     names: FxHashMap<Value, Box<str>>,
     /// Constants with half of their hashes.
@@ -408,6 +410,7 @@ impl Function {
             blocks: Vec::new(),
             values: Vec::new(),
             span: Span::NONE,
+            is_body: false,
             names: FxHashMap::default(),
             consts: HashTable::new(),
         }

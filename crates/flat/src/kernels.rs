@@ -40,7 +40,7 @@ mod block;
 mod captures;
 mod device;
 mod flows;
-mod inline;
+pub(crate) mod inline;
 mod panics;
 mod phases;
 pub mod spaces;

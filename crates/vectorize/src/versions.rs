@@ -104,6 +104,7 @@ impl Versions {
         let rets: Vec<nyala_ir::Ty> = rets.into_iter().map(|ty| widen(&mut module.types, ty, width)).collect();
         let suffix = if key.2 { "masked" } else { "lanes" };
         let target = module.declare(&format!("{name}.{suffix}"), Linkage::Internal, &tys, &rets);
+        module.funcs[target.idx()].is_body = key.4;
         let shapes = key.1.clone();
         self.all.push(Version { target, source, shapes: shapes.clone(), masked: key.2, width, is_body: key.4 });
         self.by.insert(key, target);

@@ -193,17 +193,33 @@ impl Checker<'_, '_> {
         let bound = self.range(found.bound, ranges)?;
         let mut conditions = joined(&first.conditions, &bound.conditions)?;
         let is_up = found.step > 0;
-        let inside = match found.goes_on {
-            Op::Le | Op::Ge => 0,
-            _ if is_up => -1,
-            _ => 1,
+        let step = i128::from(found.step);
+        let last = match found.goes_on {
+            Op::Le | Op::Ge => bound.lo,
+            // The counter meets the bound.
+            Op::Ne => self.difference(bound.lo, Num::Known(step))?,
+            _ => self.difference(bound.lo, Num::Known(step.signum()))?,
         };
-        let last = self.sum(bound.lo, Num::Known(inside))?;
-        let after = self.sum(last, Num::Known(found.step.into()))?;
-        if found.goes_on == Op::Ne {
-            let (low, high) = if is_up { (first.lo, bound.lo) } else { (bound.lo, first.lo) };
-            conditions.extend(self.at_most(low, high)?);
-        }
+        let (low, high) = if is_up { (first.lo, last) } else { (last, first.lo) };
+        let distance = self.difference(high, low)?;
+        let last = match found.goes_on {
+            Op::Ne => {
+                conditions.extend(self.at_most(Num::Known(-step.abs()), distance)?);
+                if step.abs() > 1 {
+                    let mask = Num::Known(step.abs() - 1);
+                    let rest = self.compute(Op::And, distance, mask)?;
+                    conditions.extend(self.at_most(rest, Num::Known(0))?);
+                }
+                last
+            }
+            _ if step.abs() == 1 => last,
+            _ => {
+                let rounds = self.apply(Op::Div, distance, step.abs())?;
+                let way = self.product(rounds, Num::Known(step))?;
+                self.sum(first.lo, way)?
+            }
+        };
+        let after = self.sum(last, Num::Known(step))?;
         let mut range = |to: Num, conditions: &Conditions| {
             let end = self.least(first.lo, to, is_up)?;
             let (lo, hi) = if is_up { (first.lo, end) } else { (end, first.lo) };

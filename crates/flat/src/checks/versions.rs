@@ -112,9 +112,7 @@ pub fn counted(types: &Types, function: &Function, (cfg, tree): (&Cfg, &Tree), h
     let mut step = None;
     for &end in &ends {
         for edge in function.block(end).term.edges().filter(|e| e.block == header) {
-            let next = edge.args[counter];
-            let insts = blocks.iter().flat_map(|b| &function.block(*b).insts);
-            let by = step_of(function, prim, insts.clone().find(|i| i.result == Some(next))?, params[counter])?;
+            let by = step_of((types, function), &blocks, prim, edge.args[counter], params[counter])?;
             if *step.get_or_insert(by) != by {
                 return None;
             }
@@ -125,7 +123,7 @@ pub fn counted(types: &Types, function: &Function, (cfg, tree): (&Cfg, &Tree), h
     let ends_there = match goes_on {
         Op::Lt | Op::Le => is_up,
         Op::Gt | Op::Ge => !is_up,
-        Op::Ne => step.abs() == 1,
+        Op::Ne => (step.unsigned_abs()).is_power_of_two(),
         _ => false,
     };
     if !ends_there || step.abs() >= 1 << 20 {
@@ -144,14 +142,27 @@ fn can_be_copied(inst: &Inst) -> bool {
     !is_call && !matches!(inst.op, InstOp::Op(Op::Slot | Op::Fence))
 }
 
-/// What the counter is advanced by.
-fn step_of(function: &Function, prim: Prim, next: &Inst, counter: Value) -> Option<i64> {
-    let signed = |bits: u64| (if prim.is_signed() { bits } else { sign_extended(prim, bits) }) as i64;
-    let literal = |v: Value| function.as_bits(v).map(|bits| signed(prim.normalize(bits)));
+/// What the counter is advanced by, in sums of its own width.
+fn step_of(
+    (types, function): (&Types, &Function),
+    blocks: &[Block],
+    prim: Prim,
+    next: Value,
+    counter: Value,
+) -> Option<i64> {
+    let insts = || blocks.iter().flat_map(|b| &function.block(*b).insts);
+    // Vectorized loops count in unsigned numbers.
+    let bits = |v: Value| types.as_prim(function.ty(v)).filter(|p| p.is_int()).map(Prim::bits);
+    let peeled = |v: Value| match insts().find(|i| i.result == Some(v)) {
+        Some(Inst { op: InstOp::Op(Op::Cast), args, .. }) if bits(args[0]) == bits(v) => args[0],
+        _ => v,
+    };
+    let next = insts().find(|i| i.result == Some(peeled(next)))?;
+    let literal = |v: Value| function.as_bits(v).map(|bits| sign_extended(prim, bits) as i64);
     match (next.op, &next.args[..]) {
-        (InstOp::Op(Op::Add), &[a, b]) if a == counter => literal(b),
-        (InstOp::Op(Op::Add), &[a, b]) if b == counter => literal(a),
-        (InstOp::Op(Op::Sub), &[a, b]) if a == counter => literal(b)?.checked_neg(),
+        (InstOp::Op(Op::Add), &[a, b]) if peeled(a) == counter => literal(b),
+        (InstOp::Op(Op::Add), &[a, b]) if peeled(b) == counter => literal(a),
+        (InstOp::Op(Op::Sub), &[a, b]) if peeled(a) == counter => literal(b)?.checked_neg(),
         _ => None,
     }
     .filter(|&n| n != 0)

@@ -349,7 +349,7 @@ fn recursive(module: &Module, kernel: Func, inlined: &FxHashSet<Func>) -> Option
 }
 
 /// Replaces the call at a place by the code of its callee, which ends by returns.
-fn inline(function: &mut Function, b: usize, at: usize, callee: &Function) {
+pub(crate) fn inline(function: &mut Function, b: usize, at: usize, callee: &Function) {
     let mut rest = function.blocks[b].insts.split_off(at);
     let call = rest.remove(0);
     let n = function.blocks.len();
