@@ -20,7 +20,7 @@ use nyala_base::{Diagnostic, Span};
 pub fn error(tried: &[String]) -> Diagnostic {
     let message = "cannot find the runtime library, which the program needs";
     Diagnostic::error("runtime-not-found", Span::NONE, message).hint(format!(
-        "looked for {}; `cargo build` makes it beside the command, or `NYALA_RUNTIME` names it",
+        "looked for {}; `cargo build -p nyala-runtime` makes it beside the command, or `NYALA_RUNTIME` names it",
         tried.join(", ")
     ))
 }
