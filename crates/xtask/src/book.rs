@@ -26,7 +26,7 @@ const SOURCES: &str = "target/book-src";
 const BOOK: &str = "target/book";
 /// The folder of the sources with what `nyala doc` writes, and the libraries it writes about.
 const LIBRARY: &str = "library";
-const LIBRARIES: [&str; 2] = ["std", "image"];
+const LIBRARIES: [&str; 3] = ["std", "image", "ray"];
 
 /// The parts of the book, with pages and folders of pages.
 const PARTS: &[(&str, &[&str])] = &[
@@ -45,7 +45,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/diagnostics.md",
         ],
     ),
-    ("Libraries", &["lib/std/README.md", "lib/image/README.md"]),
+    ("Libraries", &["lib/std/README.md", "lib/image/README.md", "lib/ray/README.md"]),
     ("Errors and warnings", &["docs/errors"]),
     (
         "The project",
