@@ -1,5 +1,5 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, evaluation at compile time, growth of
+//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, rays, evaluation at compile time, growth of
 //! compile times with large programs.
 //!
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
@@ -13,6 +13,7 @@ mod matrix;
 mod parallel;
 mod patterns;
 mod pictures;
+mod rays;
 mod slopes;
 mod sort;
 mod suites;
@@ -124,6 +125,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("patterns") {
         let block = patterns::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("rays") {
+        let block = rays::run()?;
         print!("{block}");
         out.push_str(&block);
     }
