@@ -44,8 +44,10 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     /// Masks that are comparisons.
     pub comparisons: FxHashMap<Value, Comparison>,
-    /// On GPUs, for signed sums the operand without its literal, and the literal.
+    /// For signed sums the operand without its literal, and the literal.
     pub offsets: FxHashMap<Value, (String, i64)>,
+    /// Whether these are taken from indices.
+    pub splits_offsets: bool,
     /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
     attributes: &'static str,
@@ -65,6 +67,9 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
 /// Functions with more blocks or instructions than these are not optimized.
 const MAX_BLOCKS: usize = 4000;
 const MAX_INSTS: usize = 16_000;
+/// With more instructions in a block than this, literals in indices become offsets. See Note [Offsets of addresses] in
+/// `aggregates`.
+const MAX_SUMS: usize = 1000;
 /// Nothing is inlined into functions with more calls than this.
 const MAX_INLINED_CALLS: usize = 500;
 
@@ -96,6 +101,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let lifetimes = Lifetimes::new(&e.module.types, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
     let unrolled = if e.target().is_gpu() { gpu::loops_to_unroll(function, &cfg) } else { FxHashSet::default() };
+    let splits_offsets = e.target().is_gpu() || blocks().any(|b| b.insts.len() > MAX_SUMS);
     let mut emitter = FunctionEmitter {
         e,
         function,
@@ -114,6 +120,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         const_lanes: FxHashMap::default(),
         comparisons: FxHashMap::default(),
         offsets: FxHashMap::default(),
+        splits_offsets,
         exponents: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },

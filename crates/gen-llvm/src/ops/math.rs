@@ -51,7 +51,7 @@ pub(crate) fn arithmetic(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty,
         (Op::Rem | Op::PRem, _) => "urem".into(),
         _ => op.name().to_string(),
     };
-    if f.e.target().is_gpu() && matches!((op, class(prim(f, ty))), (Op::Add, Class::Signed)) && !wrap {
+    if f.splits_offsets && matches!((op, class(prim(f, ty))), (Op::Add, Class::Signed)) && !wrap {
         take_offset(f, result, ty, args);
     }
     let (a, b) = (f.typed(args[0])?, f.op(args[1]));
