@@ -53,8 +53,6 @@ pub(crate) struct Emitter<'m> {
     /// Foreign functions whose addresses are taken.
     thunks: Vec<Func>,
     pub needs_splat: bool,
-    /// Whether some function is too large for the optimizing code generator.
-    pub has_huge: bool,
     /// For each function its group of mutually recursive functions, if one of them jumps to a function.
     pub jumping_group: Vec<Option<u32>>,
     /// Functions and lines, if debug information is wanted.
@@ -111,18 +109,9 @@ pub struct Emitted {
     pub text: String,
     /// The machine it is for.
     pub target: Target,
-    /// Whether some function is too large for the optimizing code generator.
-    has_huge: bool,
     pub(crate) asm_checks: Vec<AsmCheck>,
     /// For each function of the module the symbols of its code.
     pub symbols: Vec<Vec<String>>,
-}
-
-impl Emitted {
-    /// The optimization level for instruction selection and register allocation.
-    pub fn codegen_level(&self, options: &Options) -> u8 {
-        if self.has_huge { 0 } else { options.opt_level }
-    }
 }
 
 /// Emits a module as LLVM text, without debug information.
@@ -185,7 +174,6 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         declared: BTreeMap::new(),
         thunks: Vec::new(),
         needs_splat: false,
-        has_huge: false,
         jumping_group: jumping_groups(module),
         origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
         asm_checks: Vec::new(),
@@ -202,7 +190,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
     });
     let symbols = symbols.collect();
     let target = module.target().clone();
-    Ok(Emitted { symbols, target, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
+    Ok(Emitted { symbols, target, text: emitter.out, asm_checks: emitter.asm_checks })
 }
 
 /// `name` as a symbol in LLVM text.

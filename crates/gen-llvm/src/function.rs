@@ -94,7 +94,6 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     // See Note [Huge functions].
     let blocks = || cfg.rpo.iter().map(|&b| function.block(b));
     let is_huge = cfg.rpo.len() > MAX_BLOCKS || blocks().map(|b| b.insts.len()).sum::<usize>() > MAX_INSTS;
-    e.has_huge |= is_huge;
     let is_call = |i: &&Inst| matches!(i.op, InstOp::Call(_) | InstOp::CallIndirect);
     let many_calls = blocks().map(|b| b.insts.iter().filter(is_call).count()).sum::<usize>() > MAX_INLINED_CALLS;
     let keeps_frame = nyala_flat::frames::blocks_that_keep_frames(e.module, &mut e.escapes, &mut e.frames, func, &cfg);
@@ -644,5 +643,5 @@ impl FunctionEmitter<'_, '_> {
 //
 // Some of LLVM's passes take quadratic time in the size of a function or block: 8000 conditional statements in a row
 // take minutes at -O3, 32,000 statements one minute in instruction selection. A function of that size is compiled as at
-// -O0, which is linear; and nothing is inlined into functions that would grow to that size. The register allocator is
-// chosen for a whole module: a module with such a function gets the fast one.
+// -O0, which is linear; and nothing is inlined into functions that would grow to that size. Only the allocation of
+// registers stays that of the module: the fast one would make all other functions slow.

@@ -70,7 +70,7 @@ fn find_asm_fault(checks: &[AsmCheck], message: &str, target: &Target, options: 
 impl Emitted {
     /// Parses the text into an LLVM module, and verifies it.
     pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(&self.text, &self.target, options, self.codegen_level(options), &self.asm_checks)
+        LlvmModule::new(&self.text, &self.target, options, &self.asm_checks)
     }
 }
 
@@ -82,19 +82,17 @@ pub fn emit(module: &nyala_flat::Module, options: &Options) -> Result<LlvmModule
 impl LlvmModule {
     /// Parses a module for a machine from LLVM's text form, and verifies it.
     pub fn from_text(text: &str, target: &Target, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(text, target, options, options.opt_level, &[])
+        LlvmModule::new(text, target, options, &[])
     }
 
-    /// Like [`LlvmModule::from_text`], with a separate level for code generation, and the assembly in the text for
-    /// error messages.
+    /// Like [`LlvmModule::from_text`], with the assembly in the text for error messages.
     pub(crate) fn new(
         text: &str,
         target: &Target,
         options: &Options,
-        codegen_level: u8,
         asm_checks: &[AsmCheck],
     ) -> Result<LlvmModule, Box<Diagnostic>> {
-        let machine = targets::machine(target, codegen_level)?;
+        let machine = targets::machine(target, options.opt_level)?;
         let context = Box::new(Context::create());
         let errors: Box<Mutex<Vec<String>>> = Box::default();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");

@@ -16,7 +16,7 @@ pub fn of_user() -> Option<Cache> {
 pub fn key(emitted: &Emitted, options: &Options) -> CacheKey {
     CacheKey::of(&[
         emitted.text.as_bytes(),
-        format!("{options:?} {}", emitted.codegen_level(options)).as_bytes(),
+        format!("{options:?}").as_bytes(),
         machine_name(&emitted.target).as_bytes(),
         // The library's file identifies a build of LLVM.
         file_id(Path::new(LLVM_LIBRARY)).as_bytes(),
