@@ -507,6 +507,29 @@ fn lesson_9_is_called_from_c() {
 }
 
 #[test]
+fn lesson_21_traces_rays_for_c() {
+    let folder = Folder::new("lesson 21");
+    for name in ["21_rays_for_c.impala", "21_rays_for_c.c"] {
+        std::fs::copy(common::root().join("examples").join(name), folder.path(name)).unwrap();
+    }
+    let library = build_well(&folder, "21_rays_for_c.impala", "librays.so", &[]);
+    build_well(&folder, "21_rays_for_c.impala", "rays.h", &[]);
+    let program = folder.path("rays");
+    sh(Command::new("cc")
+        .args(["-Wall", "-Werror", "-std=c11", "-I"])
+        .arg(&folder.0)
+        .arg(folder.path("21_rays_for_c.c"))
+        .arg("-o")
+        .arg(&program)
+        .arg(&library)
+        .arg("-Wl,-rpath,$ORIGIN"));
+    assert_eq!(
+        sh(&mut Command::new(&program)),
+        "made: 0\n2247 hits, 2247 occluded, 0 wrong; first three: -1 -1 -1\n2 2 1 1 3 0 and nothing is hit: -1\n"
+    );
+}
+
+#[test]
 fn headers_have_the_structs_of_imported_functions() {
     let folder = Folder::new("imports");
     folder.write(
