@@ -421,7 +421,7 @@ pub unsafe extern "C" fn nyala_check_is_initialized(address: usize, size: usize,
         if (*object).mask == 0 {
             return true;
         }
-        // What was initialized stays so. Loops ask for the same range again and again.
+        // Initialized bytes stay so. Loops ask for the same range again and again.
         let state = AtomicUsize::from_ptr((&raw const (*object).state).cast_mut());
         let (known, end) = (state.load(Ordering::Relaxed), offset + size);
         if offset >= (known & 0xffff_ffff) >> 1 && end <= known >> 32 {

@@ -92,7 +92,7 @@ struct Area {
 /// The ranges of values in one loop.
 struct Ranges {
     of: FxHashMap<Value, Range>,
-    /// What is defined in the loop.
+    /// Values that the loop defines.
     own: FxHashSet<Value>,
 }
 
@@ -318,7 +318,9 @@ impl Checker<'_, '_> {
             Op::Rem => {
                 let by = b.point().filter(|n| *n > 0)?;
                 let is_positive = !prim.is_signed() || matches!(a.lo, Num::Known(lo) if lo >= 0);
-                Some(Range::known(if is_positive { 0 } else { 1 - by }, by - 1))
+                let least = if is_positive { 0 } else { 1 - by };
+                // That the dividend is not negative may depend on its conditions.
+                Some(Range { conditions: a.conditions, ..Range::known(least, by - 1) })
             }
             _ => {
                 let masks = [a.ends(), b.ends()].into_iter().flatten().filter(|(lo, _)| *lo >= 0);
@@ -334,7 +336,7 @@ impl Checker<'_, '_> {
             None if prim.bits() == 64 => MOST,
             None => 1 << (prim.bits() - u32::from(prim.is_signed())),
         };
-        // What is computed must not overflow.
+        // Products that the guard computes must not overflow.
         if most(&a).saturating_mul(most(&b)) > 2 * MOST {
             for (r, other) in [(&a, &b), (&b, &a)] {
                 let limit = if other.ends().is_some() { MOST / most(other).max(1) } else { 1 << 30 };
@@ -464,7 +466,7 @@ impl Checker<'_, '_> {
             let ahead = Num::Computed(self.cast(ahead, Prim::I64));
             let (lo, hi) = (self.sum(ahead, all.lo)?, self.sum(ahead, all.hi)?);
             conditions.extend(self.at_most(Num::Known(0), lo)?);
-            // What is no address may be any number.
+            // The root of a wild pointer may be any number, so that the sums may overflow.
             conditions.extend(self.at_most(lo, hi)?);
             let (end, size) = (self.computed(hi)?, self.word(object, super::checker::SIZE));
             let end = self.cast(end, Prim::U64);
