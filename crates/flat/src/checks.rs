@@ -21,19 +21,24 @@
 //! Functions get a parameter `calls`: the calls that led to them, as a list in their callers' frames. Functions that are values,
 //! and those that C calls, begin a list of their own.
 //!
-//! Not checked are memory of foreign functions, masked vectors for initialized lanes, arithmetic in lanes, and kernels on devices.
+//! Arithmetic in lanes is checked before the vectorizer: see `lanes.rs`.
+//!
+//! Not checked are memory of foreign functions, masked vectors for initialized lanes, and kernels on devices.
 //! Arithmetic whose result is only used on some of the ways from its block is not checked either: it may stand before the branch
 //! that guards it in the source.
 
 mod arithmetic;
 mod checker;
+mod code;
 mod guards;
+mod lanes;
 mod versions;
 
 use crate::data::*;
 use crate::kernels::inline::inline;
 use crate::simplify::simplify_function;
 use checker::Checker;
+pub use lanes::insert_lane_checks;
 use nyala_base::{Id, Span};
 use nyala_ir::{Prim, Ty, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -193,6 +198,8 @@ struct Tables {
     given: Func,
     product: Func,
     lanes: Func,
+    /// What stands for the report of an overflow in lanes.
+    overflow_in_lanes: Option<Func>,
     statics: (GlobalId, Ty),
     /// How many functions the program had before.
     n_funcs: usize,
@@ -201,6 +208,7 @@ struct Tables {
 impl Tables {
     fn new(module: &mut Module) -> Tables {
         let n_funcs = module.funcs.len();
+        let overflow_in_lanes = module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(lanes::REPORT));
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));
         let (bytes, object) = (t.ptr(u8), object_ty(t));
@@ -234,6 +242,7 @@ impl Tables {
             given: foreign("nyala_check_given", &[u64, bytes], &[]),
             product: foreign("nyala_check_product", &[i64, i64], &[bool_ty]),
             lanes: foreign("nyala_check_lanes", &[u64, bytes, i64, u64, u64, object, bytes, bytes, bytes], &[]),
+            overflow_in_lanes: overflow_in_lanes.map(Func::from_idx),
             statics: (statics, ty),
             n_funcs,
         }

@@ -11,13 +11,16 @@
 //! }                                  call h(x)           written in f: the assertion fails
 //! ```
 //!
+//! A block of a library does not have code of the program's own files: functions that the program gives it, with all that they
+//! call. Calls of them, and of functions that are only known at run time, are the program's as well.
+//!
 //! Nothing is asserted of blocks that end the program, such as those of `assert`, nor of code that is computed at compile time.
 //! Calls and loops are judged before bodies of `parallel`, `vectorize` and launches become functions that are called in loops.
 
 use crate::analysis::{Cfg, loops};
 use crate::data::*;
 use crate::vector::VectorOp;
-use nyala_base::{CallId, Calls, Id, Span};
+use nyala_base::{CallId, Calls, FileId, Id, Span};
 use nyala_ir::Op;
 use nyala_ir::ensure::{Ensure, Thing};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,15 +54,45 @@ impl Failure {
     }
 }
 
+/// Where code comes from.
+#[derive(Clone, Copy)]
+pub struct Origins<'a> {
+    /// Calls that were unfolded.
+    pub calls: &'a Calls,
+    /// Files of libraries.
+    pub libraries: &'a [FileId],
+}
+
+/// What a program gives to the library that has a block.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    /// Files of libraries, if the block is in one.
+    libraries: Option<&'a [FileId]>,
+}
+
+impl Given<'_> {
+    /// Whether code is the program's.
+    fn has(self, code: Span) -> bool {
+        self.libraries.is_some_and(|files| !code.is_none() && !files.contains(&code.file))
+    }
+}
+
 /// Membership of code in one block of the program.
 struct Scope<'a> {
     calls: &'a Calls,
     block: Span,
+    given: Given<'a>,
     /// By the calls around code, the calls around its copy of the block, if the code belongs to one.
     known: FxHashMap<CallId, Option<CallId>>,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    fn new(origins: Origins<'a>, ensure: &Ensure) -> Scope<'a> {
+        let Origins { calls, libraries } = origins;
+        let given = Given { libraries: libraries.contains(&ensure.scope.file).then_some(libraries) };
+        Scope { calls, block: ensure.scope, given, known: FxHashMap::default() }
+    }
+
     fn contains(&self, code: Span) -> bool {
         code.file == self.block.file && code.lo >= self.block.lo && code.hi <= self.block.hi && !code.is_none()
     }
@@ -69,10 +102,14 @@ impl Scope<'_> {
         if self.contains(code) {
             return Some(code.call);
         }
+        if self.given.has(code) {
+            return None;
+        }
         if let Some(&known) = self.known.get(&code.call) {
             return known;
         }
-        let found = self.calls.places(code).find(|&call| self.contains(call)).map(|call| call.call);
+        let mut own = self.calls.places(code).take_while(|&call| !self.given.has(call));
+        let found = own.find(|&call| self.contains(call)).map(|call| call.call);
         self.known.insert(code.call, found);
         found
     }
@@ -104,11 +141,11 @@ pub enum Stage {
 }
 
 /// Judges assertions on code at a stage.
-pub fn judge(module: &Module, ensures: &[Ensure], calls: &Calls, stage: Stage) -> Vec<Failure> {
+pub fn judge(module: &Module, ensures: &[Ensure], origins: Origins, stage: Stage) -> Vec<Failure> {
     let modules = || std::iter::once(module).chain(module.devices.iter().map(|d| &d.module));
     let mut failures = Vec::new();
     for ensure in ensures.iter().filter(|e| !e.terms.is_empty()) {
-        let mut scope = Scope { calls, block: ensure.scope, known: FxHashMap::default() };
+        let mut scope = Scope::new(origins, ensure);
         for module in modules() {
             failures.append(&mut judge_in(module, ensure, &mut scope, stage));
         }
@@ -116,7 +153,7 @@ pub fn judge(module: &Module, ensures: &[Ensure], calls: &Calls, stage: Stage) -
     failures
 }
 
-fn judge_in(module: &Module, ensure: &Ensure, scope: &mut Scope, stage: Stage) -> Vec<Failure> {
+fn judge_in<'a>(module: &'a Module, ensure: &Ensure, scope: &mut Scope<'a>, stage: Stage) -> Vec<Failure> {
     let is_due = |thing| (stage == Stage::Plain) == matches!(thing, Thing::Call | Thing::Closure | Thing::Loop);
     let terms = || ensure.terms.iter().enumerate().filter(|(_, t)| is_due(t.thing));
     let mut failures: Vec<Failure> = Vec::new();
@@ -145,6 +182,7 @@ fn judge_in(module: &Module, ensure: &Ensure, scope: &mut Scope, stage: Stage) -
 /// The code of a block's copy in one function.
 struct Code<'a> {
     module: &'a Module,
+    given: Given<'a>,
     function: &'a Function,
     /// Instructions, but for those of blocks that end the program.
     insts: Vec<(Block, &'a Inst)>,
@@ -156,13 +194,17 @@ struct Code<'a> {
 }
 
 /// The copies of a block that a function has code of. The function is looked at once, however many they are.
-fn copies<'a>(module: &'a Module, func: Func, scope: &mut Scope) -> BTreeMap<CallId, Code<'a>> {
+fn copies<'a>(module: &'a Module, func: Func, scope: &mut Scope<'a>) -> BTreeMap<CallId, Code<'a>> {
     let function = module.func(func);
     let mut found: BTreeMap<CallId, Code> = BTreeMap::new();
     let insts = function.blocks.iter().flat_map(|b| &b.insts).map(|i| i.span);
-    for code in insts.chain(function.blocks.iter().filter_map(tail_call)) {
+    let tail_calls = function.blocks.iter().filter_map(|b| match b.term {
+        Terminator::TailCall { span, .. } => Some(span),
+        _ => None,
+    });
+    for code in insts.chain(tail_calls) {
         if let Some(copy) = scope.copy(code) {
-            found.entry(copy).or_insert_with(|| Code::new(module, function));
+            found.entry(copy).or_insert_with(|| Code::new(module, function, scope.given));
         }
     }
     if found.is_empty() {
@@ -172,9 +214,14 @@ fn copies<'a>(module: &'a Module, func: Func, scope: &mut Scope) -> BTreeMap<Cal
     let loops: Vec<Rc<FxHashSet<Block>>> = loops(&cfg).into_iter().map(Rc::new).collect();
     for &b in &cfg.rpo {
         let block = function.block(b);
-        let place = tail_call(block);
-        if let Some(code) = place.and_then(|place| found.get_mut(&scope.copy(place)?)) {
-            code.tail_calls.extend(place.map(|place| (b, place)));
+        if let Terminator::TailCall { callee, span, .. } = &block.term
+            && let Some(code) = scope.copy(*span).and_then(|copy| found.get_mut(&copy))
+            && !code.is_given(match callee {
+                Callee::Func(f) => Some(*f),
+                Callee::Indirect(_) => None,
+            })
+        {
+            code.tail_calls.push((b, *span));
         }
         for inst in block.insts.iter().filter(|_| !ends[b.idx()]) {
             if let Some(code) = scope.copy(inst.span).and_then(|copy| found.get_mut(&copy)) {
@@ -205,9 +252,9 @@ fn copies<'a>(module: &'a Module, func: Func, scope: &mut Scope) -> BTreeMap<Cal
 }
 
 impl<'a> Code<'a> {
-    fn new(module: &'a Module, function: &'a Function) -> Code<'a> {
+    fn new(module: &'a Module, function: &'a Function, given: Given<'a>) -> Code<'a> {
         let (insts, tail_calls, branches, loops) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Code { module, function, insts, tail_calls, branches, loops }
+        Code { module, function, given, insts, tail_calls, branches, loops }
     }
 
     /// The most lanes of a vector.
@@ -252,6 +299,11 @@ impl<'a> Code<'a> {
         count
     }
 
+    /// Whether a program gives the function, which may be known, to the library that calls it.
+    fn is_given(&self, f: Option<Func>) -> bool {
+        f.map_or(self.given.libraries.is_some(), |f| self.given.has(self.module.func(f).span))
+    }
+
     fn place(&self, block: Block) -> Span {
         self.insts.iter().find(|(b, _)| *b == block).map_or(self.function.span, |(_, inst)| inst.span)
     }
@@ -259,20 +311,25 @@ impl<'a> Code<'a> {
     fn is(&self, thing: Thing, inst: &Inst) -> bool {
         let symbol = |f: Func| self.module.func(f).symbol().unwrap_or_default();
         let allocates = |f: Func| symbol(f).starts_with("nyala_alloc");
+        // They keep the environments of closures, which count themselves.
+        let counts = |f: Func| {
+            ["nyala_environment", "nyala_retain", "nyala_release"].iter().any(|prefix| symbol(f).starts_with(prefix))
+        };
         // They run bodies that belong to the block.
         let starts = |f: Func| matches!(symbol(f), "nyala_parallel" | "nyala_spawn" | "nyala_launch");
         match (thing, inst.op) {
             (Thing::Instruction, _) => true,
             (Thing::Allocation, InstOp::Op(Op::Alloc)) => true,
             (Thing::Allocation, InstOp::Call(f)) => allocates(f),
-            (Thing::Call, InstOp::Call(f)) => !allocates(f) && !starts(f),
-            (Thing::Call, InstOp::CallIndirect) => true,
-            (Thing::Closure, InstOp::CallIndirect) => true,
+            (Thing::Call, InstOp::Call(f)) => !allocates(f) && !counts(f) && !starts(f) && !self.is_given(Some(f)),
+            (Thing::Call | Thing::Closure, InstOp::CallIndirect) => !self.is_given(None),
             (Thing::Closure, InstOp::Call(f)) if starts(f) => false,
             (Thing::Closure, _) => {
-                let is_function =
-                    |v: &Value| matches!(self.function.as_const(*v), Some(Const::Func(_) | Const::CFunc(_)));
-                inst.args.iter().any(is_function)
+                let is_own = |v: &Value| match self.function.as_const(*v) {
+                    Some(Const::Func(f) | Const::CFunc(f)) => !self.is_given(Some(f)),
+                    _ => false,
+                };
+                inst.args.iter().any(is_own)
             }
             (Thing::Atomic, InstOp::Op(op)) => {
                 matches!(op, Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak)
@@ -284,13 +341,6 @@ impl<'a> Code<'a> {
             (Thing::Scatter, InstOp::Vector(VectorOp::Scatter)) => true,
             _ => false,
         }
-    }
-}
-
-fn tail_call(block: &BlockData) -> Option<Span> {
-    match block.term {
-        Terminator::TailCall { span, .. } => Some(span),
-        _ => None,
     }
 }
 
@@ -321,7 +371,7 @@ fn leaves(term: &Terminator) -> bool {
 }
 
 /// Removes the marks of `ensure_no_branch`. Returns the branches that depend on a marked value.
-pub fn watch(module: &mut Module, ensures: &[Ensure], calls: &Calls) -> Vec<Failure> {
+pub fn watch(module: &mut Module, ensures: &[Ensure], origins: Origins) -> Vec<Failure> {
     let mut failures = Vec::new();
     for i in 0..module.funcs.len() {
         let is_mark = |inst: &Inst| inst.op == InstOp::Op(Op::Watch);
@@ -338,7 +388,7 @@ pub fn watch(module: &mut Module, ensures: &[Ensure], calls: &Calls) -> Vec<Fail
         for mark in &marks {
             let place = mark.span.without_call();
             let Some(ensure) = ensures.iter().find(|e| e.place == place) else { continue };
-            let mut scope = Scope { calls, block: ensure.scope, known: FxHashMap::default() };
+            let mut scope = Scope::new(origins, ensure);
             let copy = scope.copy(mark.span);
             let mut count = Count::default();
             let places = flows.branches_on(mark.args[0]);

@@ -42,7 +42,7 @@ mod tail;
 mod vector;
 mod verify;
 
-pub use checks::{Checks, Texts, insert_checks};
+pub use checks::{Checks, Texts, insert_checks, insert_lane_checks};
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
 pub use kernels::accesses::{Cost, costs};

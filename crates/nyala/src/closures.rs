@@ -7,6 +7,7 @@
 //! hold it.
 
 use nyala_base::{Id, Sink, Sources, Span};
+use nyala_flat::ensure::Origins;
 use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
 use nyala_specialize::facts::{Facts, is_function};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -272,7 +273,7 @@ impl Finder<'_> {
     fn ask_compiled_code(&mut self) {
         let w = self.w;
         let Some((mut module, sources)) = nyala_flat::schedule_with_sources(w, &mut Sink::default()) else { return };
-        nyala_flat::ensure::watch(&mut module, &[], &w.calls);
+        nyala_flat::ensure::watch(&mut module, &[], Origins { calls: &w.calls, libraries: &[] });
         nyala_flat::count_environments(&mut module);
         let mut others: Vec<(Cont, &str)> = Vec::new();
         for (code, on_heap) in nyala_flat::environments_by_code(&module) {

@@ -4,7 +4,7 @@
 use crate::diagnostics::ensure_failed;
 use crate::explain::{self, Explained};
 use crate::{Reported, Session};
-use nyala_base::Span;
+use nyala_base::{Severity, Span};
 use nyala_flat::ensure::Failure;
 use nyala_ir::ensure::Thing;
 
@@ -16,6 +16,7 @@ pub fn report(s: &mut Session, failures: &[Failure]) -> Result<(), Reported> {
     }
     let explained = explained(s);
     let mut seen = Vec::new();
+    let mut warned = Vec::new();
     for failure in failures {
         let place = failure.place.without_call();
         // A body has several versions: for vectors, for what is left over.
@@ -25,12 +26,28 @@ pub fn report(s: &mut Session, failures: &[Failure]) -> Result<(), Reported> {
         seen.push((failure.place, failure.term));
         let Some(ensure) = s.ensures.iter().find(|e| e.place == place) else { continue };
         let term = failure.term.and_then(|i| ensure.terms.get(i));
+        let thing = term.map(|t| t.thing);
+        let is_in_library = s.library_files.contains(&place.file);
+        if is_in_library {
+            // Kernels of a library run each other: one warning for a call of the program.
+            let mut calls = s.calls.around(failure.place).map(|(_, span)| span);
+            let own = calls.find(|span| !s.library_files.contains(&span.file)).map(Span::without_call);
+            if own.is_some_and(|own| warned.contains(&(own, thing))) {
+                continue;
+            }
+            warned.extend(own.map(|own| (own, thing)));
+        }
         let mut diagnostic = ensure_failed::error(failure.place, term, &failure.function, failure.found);
+        if is_in_library {
+            diagnostic.severity = Severity::Warning;
+        }
         let decides =
             term.is_none_or(|t| matches!(t.thing, Thing::Call | Thing::Closure | Thing::Branch | Thing::Loop));
         for &place in &failure.places {
             let reason = explained.as_ref().filter(|_| decides).and_then(|e| reason(s, e, place));
-            diagnostic = diagnostic.other(place, reason.unwrap_or_else(|| "here".into()));
+            if let Some(label) = reason.or_else(|| (!is_in_library).then(|| "here".into())) {
+                diagnostic = diagnostic.other(place, label);
+            }
         }
         s.sink.push(diagnostic);
     }

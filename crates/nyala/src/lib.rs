@@ -38,7 +38,7 @@ use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_c
 use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Calls, Diagnostic, FileId, Severity, Sink, Sources, Span};
-use nyala_flat::ensure::Stage;
+use nyala_flat::ensure::{Origins, Stage};
 use nyala_gen_llvm::Sanitizer;
 use nyala_ir::ensure::Ensure;
 use nyala_ir::{Builtin, Cont, Node, Target, World};
@@ -245,6 +245,11 @@ impl Session {
         let time = start.elapsed();
         self.timings.push(Timing { pass, time, size: size(&result) });
         result
+    }
+
+    /// Where code of the program comes from.
+    fn origins(&self) -> Origins<'_> {
+        Origins { calls: &self.calls, libraries: &self.library_files }
     }
 
     /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. One
@@ -534,7 +539,7 @@ impl Session {
     pub fn vector_notes(&mut self, residual: &World) -> Result<Vec<nyala_vectorize::Note>, Reported> {
         let module = nyala_flat::schedule(residual, &mut self.sink);
         let mut module = self.checked(module)?;
-        nyala_flat::ensure::watch(&mut module, &[], &self.calls);
+        nyala_flat::ensure::watch(&mut module, &[], self.origins());
         module.set_target(self.target());
         for pass in pipelines::FLAT.iter().take_while(|p| p.name != "vectorize") {
             (pass.run)(&mut module, &self.options);
@@ -569,8 +574,8 @@ impl Session {
             |m| m.as_ref().map_or(0, |(m, _)| size(m)),
         );
         let (mut module, sources) = self.checked(scheduled)?;
-        let mut failures = nyala_flat::ensure::watch(&mut module, &self.ensures, &self.calls);
-        let judge = |s: &Session, module: &_, stage| nyala_flat::ensure::judge(module, &s.ensures, &s.calls, stage);
+        let judge = |s: &Session, module: &_, stage| nyala_flat::ensure::judge(module, &s.ensures, s.origins(), stage);
+        let mut failures = nyala_flat::ensure::watch(&mut module, &self.ensures, self.origins());
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
@@ -580,6 +585,10 @@ impl Session {
             }
             if !back_end.takes_pass(pass, &module) {
                 continue;
+            }
+            if pass.name == "vectorize" && self.checks().overflow {
+                self.time("insert-lane-checks", |_| nyala_flat::insert_lane_checks(&mut module), |()| 0);
+                self.verify_flat("insert-lane-checks", &module)?;
             }
             module = self.time(
                 pass.name,
@@ -594,8 +603,8 @@ impl Session {
             module = self.checked(Some(module))?;
             self.verify_flat(pass.name, &module)?;
         }
-        // Other back ends do not always vectorize.
-        if back_end.name == pipelines::LLVM.name {
+        // Other back ends do not always vectorize. Checks in lanes are no code of the program.
+        if back_end.name == pipelines::LLVM.name && !self.checks().overflow {
             failures.append(&mut judge(self, &module, Stage::Vectorized));
         }
         ensures::report(self, &failures)?;
@@ -604,10 +613,16 @@ impl Session {
         Ok((module, sources))
     }
 
-    /// Makes native code check what it does, if asked to.
-    fn insert_checks(&mut self, module: &mut nyala_flat::Module) -> Result<(), Reported> {
+    /// What native code checks.
+    fn checks(&self) -> nyala_flat::Checks {
         let mut checks = self.options.checks;
         checks.overflow &= !self.options.wrap;
+        checks
+    }
+
+    /// Makes native code check what it does, if asked to.
+    fn insert_checks(&mut self, module: &mut nyala_flat::Module) -> Result<(), Reported> {
+        let checks = self.checks();
         if checks == nyala_flat::Checks::default() {
             return Ok(());
         }

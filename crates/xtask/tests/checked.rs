@@ -153,6 +153,26 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "uninitialized-read",
         "sum += a(i)",
     ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](64);\n    for i in range(0, 64) { a(i) = (1 << 30) * argc + i - 10 }\n    for i in vec(8, 0, 60) {\n        if i > 40 {\n            a(i) = a(i) + a(i - 40)\n        }\n    }\n    print_i32(a(3));\n    0\n}\n",
+        "signed-overflow",
+        "a(i) = a(i) + a(i - 40)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i64](64);\n    for i in range(0, 64) { a(i) = (i as i64) << (58 * argc) as i64 }\n    for i in vec(8, 0, 60) {\n        if i < 3 { a(i) = a(i) * a(1) }\n    }\n    print_i64(a(3));\n    0\n}\n",
+        "signed-overflow",
+        "if i < 3 { a(i) = a(i) * a(1) }",
+    ),
+    (
+        "fn square(x: i32) -> i32 {\n    x * x\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](64);\n    for i in range(0, 64) { a(i) = i * 1000 * argc }\n    for i in vec(8, 0, 60) { a(i) = square(a(i)) }\n    print_i32(a(3));\n    0\n}\n",
+        "signed-overflow",
+        "x * x",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i8](64);\n    for i in range(0, 64) { a(i) = (i * argc) as i8 }\n    for i in vec(16, 0, 60) {\n        let mut k = 0i8;\n        while k < 100i8 {\n            k -= a(i) + 1i8\n        }\n        a(i) = k\n    }\n    print_i32(a(3) as i32);\n    0\n}\n",
+        "signed-overflow",
+        "k -= a(i) + 1i8",
+    ),
 ];
 
 const ALL: &str = "--check=bounds,overflow,null,uninit";
@@ -203,6 +223,20 @@ fn calls_lead_to_the_fault() {
     let err = stderr(&nyala(&["run".as_ref(), "--check".as_ref(), program.as_os_str()], 60));
     for place in ["p.impala:2:", "called at", "p.impala:5:"] {
         assert!(err.contains(place), "{place}: {err}");
+    }
+}
+
+/// Lanes that do not execute an operation do not overflow in it.
+#[test]
+fn inactive_lanes_do_not_overflow() {
+    let folder = Folder::new("checked lanes");
+    let program = folder.write(
+        "p.impala",
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](64);\n    for i in range(0, 64) { a(i) = 100000 * (i % 3) * argc }\n    let k = 50000 * argc;\n    for i in vec(8, 0, 64) {\n        if a(i) == 0 { a(i) = (a(i) + 2) * k }\n        if a(i) < 0 { a(i) = k * k }\n    }\n    let mut sum = 0;\n    for i in range(0, 6) { sum += a(i) }\n    print_i32(sum);\n    0\n}\n",
+    );
+    for options in [&["--check"][..], &["--check=overflow", "-O0"], &["--check", "--no-pe"]] {
+        let output = Command::new(command()).arg("run").args(options).arg(&program).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "800000", "{options:?}: {}", stderr(&output));
     }
 }
 

@@ -5,6 +5,7 @@
 //! `guards.rs`).
 
 use super::checker::{Checker, OVERFLOW};
+use super::code::Code;
 use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim};
@@ -19,52 +20,109 @@ pub struct Late {
     pub factor: Option<(Value, Value, Value)>,
 }
 
-impl Checker<'_, '_> {
-    /// The operation and type of signed arithmetic that is checked.
-    pub fn checked_arithmetic(&self, inst: &Inst) -> Option<(Op, Prim)> {
+/// The block before one for large factors: its instructions, its number, the condition for going on, the block for others.
+pub struct Large {
+    before: Vec<Inst>,
+    start: Block,
+    is_small: Value,
+    large: Block,
+}
+
+impl Code<'_> {
+    /// The operation and type of signed arithmetic whose result is needed.
+    pub fn signed_arithmetic(&self, inst: &Inst, needed: &FxHashSet<Value>) -> Option<(Op, Prim)> {
         let InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) = inst.op else { return None };
-        let result = inst.result.filter(|r| self.checks.overflow && self.needed.contains(r))?;
+        let result = inst.result.filter(|r| needed.contains(r))?;
         let prim = self.types.as_prim(self.function.ty(result)).filter(|p| p.is_int() && p.is_signed())?;
         Some((op, prim))
     }
 
+    /// A sum or difference as an unsigned number, and a number of the type that is negative if the result does not fit.
+    pub fn sum(&mut self, op: Op, prim: Prim, args: [Value; 2]) -> (Value, Value) {
+        let unsigned = unsigned(prim);
+        let ty = self.types.prim(unsigned);
+        let [x, y] = args.map(|v| self.cast(v, unsigned));
+        let r = self.op(op, &[x, y], ty);
+        let other = if op == Op::Add { r } else { y };
+        let p = self.op(Op::Xor, &[x, other], ty);
+        let q = if op == Op::Add { [y, r] } else { [x, r] };
+        let q = self.op(Op::Xor, &q, ty);
+        let sign = self.op(Op::And, &[p, q], ty);
+        (r, self.cast(sign, prim))
+    }
+
+    /// The result of numbers of at most 32 bits in 64 bits, and whether it fits their type.
+    pub fn in_64_bits(&mut self, op: Op, prim: Prim, args: [Value; 2]) -> (Value, Value) {
+        let (i64, bool_ty) = (self.types.i64(), self.types.bool());
+        let [x, y] = args.map(|v| self.cast(v, Prim::I64));
+        let r = self.op(op, &[x, y], i64);
+        let part = self.cast(r, prim);
+        let back = self.cast(part, Prim::I64);
+        (r, self.op(Op::Eq, &[back, r], bool_ty))
+    }
+
+    /// Starts a block for factors, given as `u64`, whose product may need more than 64 bits: others fit in 32.
+    pub fn begin_large(&mut self, numbers: [Value; 2]) -> Large {
+        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
+        let half = self.literal(Prim::U64, 1 << 31);
+        let [x, y] = numbers.map(|v| self.op(Op::Add, &[v, half], u64));
+        let both = self.op(Op::Or, &[x, y], u64);
+        let bound = self.literal(Prim::U64, 1 << 32);
+        let is_small = self.op(Op::Lt, &[both, bound], bool_ty);
+        let start = self.current;
+        self.current = self.add_block("large", Terminator::Unreachable);
+        Large { before: std::mem::take(&mut self.insts), start, is_small, large: self.current }
+    }
+
+    /// Ends the block. What follows comes after both ways.
+    pub fn end_large(&mut self, Large { before, start, is_small, large }: Large) {
+        let next = self.current;
+        let term = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
+        self.function.blocks[next.idx()].term = term;
+        let edge = |block: Block| Edge { block, args: Vec::new() };
+        let block = &mut self.function.blocks[start.idx()];
+        (block.insts, block.term) = (before, Terminator::Branch { cond: is_small, then: edge(next), els: edge(large) });
+    }
+}
+
+impl Checker<'_, '_> {
+    /// The operation and type of signed arithmetic that is checked.
+    pub fn checked_arithmetic(&self, inst: &Inst) -> Option<(Op, Prim)> {
+        self.code.signed_arithmetic(inst, &self.needed).filter(|_| self.checks.overflow)
+    }
+
     pub fn arithmetic(&mut self, op: Op, prim: Prim, inst: Inst, late: Option<Late>) {
         let (Some(result), &[a, b]) = (inst.result, &inst.args[..]) else { return };
-        let (bool_ty, i64) = (self.types.bool(), self.types.i64());
+        let bool_ty = self.code.types.bool();
         let is_sum = op != Op::Mul;
-        // Sums of the type's own width, whose sign tells whether they fit. Others are computed in 64 bits.
-        let holds = if prim == Prim::I64 || late.is_some() && prim == Prim::I32 && is_sum {
-            let unsigned = if prim == Prim::I64 { Prim::U64 } else { Prim::U32 };
-            let ty = self.types.prim(unsigned);
-            let [x, y] = [a, b].map(|v| self.cast(v, unsigned));
-            let r = self.op(op, &[x, y], ty);
+        let holds = if is_sum && (prim == Prim::I64 || late.is_some() && prim == Prim::I32) {
+            let (r, sign) = self.code.sum(op, prim, [a, b]);
             self.push(InstOp::Op(Op::Cast), &[r], Some(result));
-            if !is_sum {
-                let Some(Late { factor: Some((varying, least, count)), variable }) = late else {
-                    return self.require_product([a, b], [x, y]);
-                };
-                let [at, least] = [varying, least].map(|v| self.cast(v, Prim::U64));
-                let above = self.op(Op::Sub, &[at, least], ty);
-                let holds = self.op(Op::Le, &[above, count], bool_ty);
-                return self.note_late(holds, variable);
-            }
-            let other = if op == Op::Add { r } else { y };
-            let p = self.op(Op::Xor, &[x, other], ty);
-            let q = if op == Op::Add { [y, r] } else { [x, r] };
-            let q = self.op(Op::Xor, &q, ty);
-            let sign = self.op(Op::And, &[p, q], ty);
-            let sign = self.cast(sign, prim);
             if let Some(late) = late {
                 return self.add_sign(sign, late.variable);
             }
             let zero = self.literal(Prim::I64, 0);
             self.op(Op::Ge, &[sign, zero], bool_ty)
-        } else {
-            let [x, y] = [a, b].map(|v| self.cast(v, Prim::I64));
-            let r = self.op(op, &[x, y], i64);
+        } else if prim == Prim::I64 {
+            let u64 = self.code.types.prim(Prim::U64);
+            let [x, y] = [a, b].map(|v| self.cast(v, Prim::U64));
+            let r = self.op(op, &[x, y], u64);
             self.push(InstOp::Op(Op::Cast), &[r], Some(result));
-            let back = self.cast(result, Prim::I64);
-            self.op(Op::Eq, &[back, r], bool_ty)
+            let Some(Late { factor: Some((varying, least, count)), variable }) = late else {
+                let large = self.code.begin_large([x, y]);
+                let holds = self.call(self.tables.product, &[a, b], Some(bool_ty));
+                let none = self.literal(Prim::U64, 0);
+                self.require(holds, OVERFLOW, none, None);
+                return self.code.end_large(large);
+            };
+            let [at, least] = [varying, least].map(|v| self.cast(v, Prim::U64));
+            let above = self.op(Op::Sub, &[at, least], u64);
+            let holds = self.op(Op::Le, &[above, count], bool_ty);
+            return self.note_late(holds, variable);
+        } else {
+            let (r, holds) = self.code.in_64_bits(op, prim, [a, b]);
+            self.push(InstOp::Op(Op::Cast), &[r], Some(result));
+            holds
         };
         match late {
             Some(late) => self.note_late(holds, late.variable),
@@ -77,14 +135,14 @@ impl Checker<'_, '_> {
 
     /// Makes a variable negative if a condition does not hold.
     fn note_late(&mut self, holds: Value, variable: Value) {
-        let (i64, zero, minus) = (self.types.i64(), self.literal(Prim::I64, 0), self.literal(Prim::I64, u64::MAX));
+        let (i64, zero, minus) = (self.code.types.i64(), self.literal(Prim::I64, 0), self.literal(Prim::I64, u64::MAX));
         let sign = self.op(Op::Select, &[holds, zero, minus], i64);
         self.add_sign(sign, variable);
     }
 
     /// Makes a variable negative if a number of its type is.
     fn add_sign(&mut self, sign: Value, variable: Value) {
-        let ty = self.function.ty(sign);
+        let ty = self.code.function.ty(sign);
         let before = self.op(Op::Load, &[variable], ty);
         let after = self.op(Op::Or, &[before, sign], ty);
         self.push(InstOp::Op(Op::Store), &[variable, after], None);
@@ -92,39 +150,15 @@ impl Checker<'_, '_> {
 
     /// Reports arithmetic of a loop that has ended.
     pub fn check_late(&mut self, variable: Value, span: Span) {
-        let around = std::mem::replace(&mut self.span, span);
-        let ty = self.function.ty(variable);
-        let Some(ty) = self.types.pointee(ty) else { return };
-        let (sign, bool_ty) = (self.op(Op::Load, &[variable], ty), self.types.bool());
-        let zero = self.function.constant(Const::Bits(0), ty);
+        let around = std::mem::replace(&mut self.code.span, span);
+        let ty = self.code.function.ty(variable);
+        let Some(ty) = self.code.types.pointee(ty) else { return };
+        let (sign, bool_ty) = (self.op(Op::Load, &[variable], ty), self.code.types.bool());
+        let zero = self.code.function.constant(Const::Bits(0), ty);
         let holds = self.op(Op::Ge, &[sign, zero], bool_ty);
         let none = self.literal(Prim::U64, 0);
         self.require(holds, OVERFLOW, none, None);
-        self.span = around;
-    }
-
-    /// Goes on if the product of two numbers fits, which are given as i64 and as u64. Those of 32 bits need no call.
-    fn require_product(&mut self, [a, b]: [Value; 2], numbers: [Value; 2]) {
-        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
-        let half = self.literal(Prim::U64, 1 << 31);
-        let [x, y] = numbers.map(|v| self.op(Op::Add, &[v, half], u64));
-        let both = self.op(Op::Or, &[x, y], u64);
-        let bound = self.literal(Prim::U64, 1 << 32);
-        let is_small = self.op(Op::Lt, &[both, bound], bool_ty);
-        let start = self.current;
-        let before = std::mem::take(&mut self.insts);
-        self.current = self.add_block("large", Terminator::Unreachable);
-        let large = self.current;
-        let holds = self.call(self.tables.product, &[a, b], Some(bool_ty));
-        let none = self.literal(Prim::U64, 0);
-        self.require(holds, OVERFLOW, none, None);
-        // The rest of the block comes after both ways.
-        let next = self.current;
-        let term = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
-        self.function.blocks[next.idx()].term = term;
-        let edge = |block: Block| Edge { block, args: Vec::new() };
-        let block = &mut self.function.blocks[start.idx()];
-        (block.insts, block.term) = (before, Terminator::Branch { cond: is_small, then: edge(next), els: edge(large) });
+        self.code.span = around;
     }
 
     /// The check of arithmetic that is made after the loop, if there is one for it.
@@ -144,9 +178,9 @@ impl Checker<'_, '_> {
         };
         let is_sum = op != Op::Mul && prim == Prim::I32;
         let prim = if is_sum { Prim::I32 } else { Prim::I64 };
-        let (ty, zero) = (self.types.prim(prim), self.literal(prim, 0));
-        let ty = self.types.ptr(ty);
-        let variable = self.function.new_value(ty, "");
+        let (ty, zero) = (self.code.types.prim(prim), self.literal(prim, 0));
+        let ty = self.code.types.ptr(ty);
+        let variable = self.code.function.new_value(ty, "");
         let op = InstOp::Op(Op::Slot);
         self.variables.push(Inst { op, args: Args::new(), result: Some(variable), span: Span::NONE, fast: false });
         self.push(InstOp::Op(Op::Store), &[variable, zero], None);
@@ -155,7 +189,7 @@ impl Checker<'_, '_> {
 
     /// The least `i64` whose product with a factor fits, and the number of those above that fit, too, as `u64`.
     fn factors_that_fit(&mut self, factor: Value) -> (Value, Value) {
-        if let Some(n) = self.function.as_bits(factor).map(|bits| i128::from(bits as i64)) {
+        if let Some(n) = self.code.function.as_bits(factor).map(|bits| i128::from(bits as i64)) {
             let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
             let (least, most) = match n {
                 0 => (min, max),
@@ -164,7 +198,7 @@ impl Checker<'_, '_> {
             };
             return (self.literal(Prim::I64, least as u64), self.literal(Prim::U64, (most - least) as u64));
         }
-        let (i64, bool_ty) = (self.types.i64(), self.types.bool());
+        let (i64, bool_ty) = (self.code.types.i64(), self.code.types.bool());
         let number = |c: &mut Self, n: i64| c.literal(Prim::I64, n as u64);
         let (zero, one, minus) = (number(self, 0), number(self, 1), number(self, -1));
         let (min, max) = (number(self, i64::MIN), number(self, i64::MAX));
@@ -180,7 +214,17 @@ impl Checker<'_, '_> {
         let above_min = number(self, -i64::MAX);
         let least = self.op(Op::Select, &[is_minus, above_min, least], i64);
         let [from, to] = [least, most].map(|v| self.cast(v, Prim::U64));
-        let u64 = self.types.prim(Prim::U64);
+        let u64 = self.code.types.prim(Prim::U64);
         (least, self.op(Op::Sub, &[to, from], u64))
+    }
+}
+
+/// The unsigned type of a signed type's size.
+pub fn unsigned(prim: Prim) -> Prim {
+    match prim {
+        Prim::I8 => Prim::U8,
+        Prim::I16 => Prim::U16,
+        Prim::I32 => Prim::U32,
+        _ => Prim::U64,
     }
 }

@@ -1,6 +1,7 @@
 //! Inserts the checks into one function: block by block, instruction by instruction.
 
 use super::arithmetic::Late;
+use super::code::Code;
 use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
 use crate::analysis::Cfg;
@@ -55,8 +56,7 @@ pub enum Bounds {
 
 pub struct Checker<'a, 't> {
     module: &'a mut Module,
-    pub types: &'a mut Types,
-    pub function: &'a mut Function,
+    pub code: Code<'a>,
     pub checks: Checks,
     texts: &'a Texts<'t>,
     pub tables: &'a Tables,
@@ -83,10 +83,6 @@ pub struct Checker<'a, 't> {
     calls: Option<Value>,
     /// The function's own entry of such lists.
     frame: Option<Value>,
-    // The block under construction.
-    pub insts: Vec<Inst>,
-    pub current: Block,
-    pub span: Span,
 }
 
 impl<'a, 't> Checker<'a, 't> {
@@ -101,8 +97,7 @@ impl<'a, 't> Checker<'a, 't> {
     ) -> Self {
         Checker {
             module,
-            types,
-            function,
+            code: Code::new(types, function),
             checks,
             texts,
             tables,
@@ -119,9 +114,6 @@ impl<'a, 't> Checker<'a, 't> {
             filled: FxHashMap::default(),
             calls: None,
             frame: None,
-            insts: Vec::new(),
-            current: Block(0),
-            span: Span::NONE,
         }
     }
 }
@@ -130,13 +122,13 @@ impl Checker<'_, '_> {
     pub fn run(&mut self, is_chained: bool) {
         // Whether memory is initialized is only looked at where it is known to lie within its block.
         let versions = match self.checks.bounds || self.checks.overflow && !self.checks.uninit {
-            true => version_loops(self.types, self.function),
+            true => version_loops(self.code.types, self.code.function),
             false => Vec::new(),
         };
-        let insts: Vec<Inst> = self.function.blocks.iter().flat_map(|b| b.insts.iter().cloned()).collect();
+        let insts: Vec<Inst> = self.code.function.blocks.iter().flat_map(|b| b.insts.iter().cloned()).collect();
         self.defs.extend(insts.iter().filter_map(|i| Some((i.result?, i.clone()))));
         if self.checks.overflow {
-            self.needed = needed(self.function);
+            self.needed = needed(self.code.function);
         }
         if self.checks.needs_objects() {
             self.moved = self.escaping(&insts);
@@ -144,7 +136,7 @@ impl Checker<'_, '_> {
                 if let Some(Access { address, .. }) = self.access(inst) {
                     let root = self.origin(address).root;
                     let is_gather = matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter));
-                    let is_none = match self.function.as_const(root) {
+                    let is_none = match self.code.function.as_const(root) {
                         Some(Const::Undef) => true,
                         Some(Const::Bits(0)) => is_gather,
                         _ => false,
@@ -157,25 +149,25 @@ impl Checker<'_, '_> {
         }
         let bytes = self.bytes();
         if is_chained {
-            let calls = self.function.new_value(bytes, "calls");
-            self.function.params.push(bytes);
-            self.function.blocks[0].params.push(calls);
+            let calls = self.code.function.new_value(bytes, "calls");
+            self.code.function.params.push(bytes);
+            self.code.function.blocks[0].params.push(calls);
             self.calls = Some(calls);
         }
-        let cfg = Cfg::new(self.function);
+        let cfg = Cfg::new(self.code.function);
         let tree = cfg.dominator_tree();
         let guards: FxHashMap<Block, (&Version, Counted)> = versions
             .iter()
-            .filter_map(|v| Some((v.guard, (v, counted(self.types, self.function, (&cfg, &tree), v.fast)?))))
+            .filter_map(|v| Some((v.guard, (v, counted(self.code.types, self.code.function, (&cfg, &tree), v.fast)?))))
             .collect();
         // Definitions come before uses.
         for b in cfg.rpo {
-            let old = std::mem::take(&mut self.function.blocks[b.idx()].insts);
-            (self.current, self.span) = (b, old.first().map_or(self.function.span, |i| i.span));
+            let old = std::mem::take(&mut self.code.function.blocks[b.idx()].insts);
+            (self.code.current, self.code.span) = (b, old.first().map_or(self.code.function.span, |i| i.span));
             if b.idx() == 0 {
                 self.begin(&insts, bytes);
             }
-            for param in self.function.block(b).params.clone() {
+            for param in self.code.function.block(b).params.clone() {
                 self.define_object(param);
             }
             for written in self.filled.remove(&b).unwrap_or_default() {
@@ -193,37 +185,37 @@ impl Checker<'_, '_> {
             self.end();
         }
         let variables = std::mem::take(&mut self.variables);
-        self.function.blocks[0].insts.splice(0..0, variables);
+        self.code.function.blocks[0].insts.splice(0..0, variables);
     }
 
     /// The start of the function: variables on the heap, the entry of lists of calls, objects of constants.
     fn begin(&mut self, insts: &[Inst], bytes: Ty) {
-        let i64 = self.types.i64();
+        let i64 = self.code.types.i64();
         for inst in insts {
             let (Some(result), span) = (inst.result, inst.span) else { continue };
             if !self.moved.contains(&result) {
                 continue;
             }
-            let ty = self.function.ty(result);
-            let size = self.types.pointee(ty).and_then(|ty| layout::size_align(self.types, ty));
+            let ty = self.code.function.ty(result);
+            let size = self.code.types.pointee(ty).and_then(|ty| layout::size_align(self.code.types, ty));
             let (size, align) = size.unwrap_or((0, 1));
-            let args = [1, size, align].map(|n| self.function.constant(Const::Bits(n), i64));
-            self.span = span;
+            let args = [1, size, align].map(|n| self.code.function.constant(Const::Bits(n), i64));
+            self.code.span = span;
             let made = self.call(self.tables.alloc_array, &args, Some(bytes));
             self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
             self.define_object(result);
         }
         let chains = |i: &Inst| matches!(i.op, InstOp::Call(f) if self.chained.contains(&f));
         if insts.iter().any(chains) {
-            let pair = self.types.tuple(&[bytes, bytes]);
-            let slot_ty = self.types.ptr(pair);
+            let pair = self.code.types.tuple(&[bytes, bytes]);
+            let slot_ty = self.code.types.ptr(pair);
             let frame = self.op(Op::Slot, &[], slot_ty);
             let around = self.calls_value(bytes);
             self.store_part(frame, 1, around);
             self.frame = Some(frame);
         }
         let constants: Vec<Value> =
-            self.objects.keys().copied().filter(|&v| self.function.as_const(v).is_some()).collect();
+            self.objects.keys().copied().filter(|&v| self.code.function.as_const(v).is_some()).collect();
         for v in constants {
             self.define_object(v);
         }
@@ -231,7 +223,7 @@ impl Checker<'_, '_> {
 
     /// An instruction, which had this place.
     fn inst(&mut self, inst: Inst, place: (Block, usize)) {
-        self.span = inst.span;
+        self.code.span = inst.span;
         if inst.result.is_some_and(|r| self.moved.contains(&r)) {
             return;
         }
@@ -250,7 +242,7 @@ impl Checker<'_, '_> {
         }
         let result = inst.result;
         let op = inst.op;
-        self.insts.push(inst);
+        self.code.insts.push(inst);
         if let Some(Access { address, size, writes: true, mask }) = access
             && self.checks.uninit
         {
@@ -263,7 +255,8 @@ impl Checker<'_, '_> {
 
     /// Ends the last block that an old block became.
     fn end(&mut self) {
-        let mut term = std::mem::replace(&mut self.function.blocks[self.current.idx()].term, Terminator::Unreachable);
+        let mut term =
+            std::mem::replace(&mut self.code.function.blocks[self.code.current.idx()].term, Terminator::Unreachable);
         match &mut term {
             Terminator::Return(_) => {
                 let mut moved: Vec<Value> = self.moved.iter().copied().collect();
@@ -281,120 +274,99 @@ impl Checker<'_, '_> {
             }
             _ => {}
         }
-        let block = &mut self.function.blocks[self.current.idx()];
-        (block.insts, block.term) = (std::mem::take(&mut self.insts), term);
+        let block = &mut self.code.function.blocks[self.code.current.idx()];
+        (block.insts, block.term) = (std::mem::take(&mut self.code.insts), term);
     }
 
     // Instructions.
 
     pub fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
-        self.insts.push(Inst { op, args: args.into(), result, span: self.span, fast: false });
+        self.code.push(op, args, result)
     }
 
     pub fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
-        let result = self.function.new_value(ty, "");
-        self.push(InstOp::Op(op), args, Some(result));
-        result
+        self.code.op(op, args, ty)
     }
 
-    /// A call; without a result, the value is `()`.
     pub fn call(&mut self, callee: Func, args: &[Value], ret: Option<Ty>) -> Value {
-        let ty = ret.unwrap_or_else(|| self.types.unit());
-        let result = self.function.new_value(ty, "");
-        self.push(InstOp::Call(callee), args, Some(result));
-        result
+        self.code.call(callee, args, ret)
+    }
+
+    pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
+        self.code.literal(prim, bits)
+    }
+
+    pub fn cast(&mut self, v: Value, prim: Prim) -> Value {
+        self.code.cast(v, prim)
     }
 
     /// The type of an address of bytes.
     fn bytes(&mut self) -> Ty {
-        let u8 = self.types.prim(Prim::U8);
-        self.types.ptr(u8)
-    }
-
-    pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
-        let ty = self.types.prim(prim);
-        self.function.constant(Const::Bits(prim.normalize(bits)), ty)
-    }
-
-    pub fn cast(&mut self, v: Value, prim: Prim) -> Value {
-        let ty = self.types.prim(prim);
-        match self.function.ty(v) == ty {
-            true => v,
-            false => self.op(Op::Cast, &[v], ty),
-        }
+        let u8 = self.code.types.prim(Prim::U8);
+        self.code.types.ptr(u8)
     }
 
     /// An address as a number.
     pub fn number(&mut self, address: Value) -> Value {
-        let u64 = self.types.prim(Prim::U64);
+        let u64 = self.code.types.prim(Prim::U64);
         self.op(Op::Bitcast, &[address], u64)
     }
 
     fn store_part(&mut self, place: Value, part: u64, v: Value) {
-        let (idx, ty) = (self.literal(Prim::I64, part), self.function.ty(v));
-        let ty = self.types.ptr(ty);
+        let (idx, ty) = (self.literal(Prim::I64, part), self.code.function.ty(v));
+        let ty = self.code.types.ptr(ty);
         let at = self.op(Op::Lea, &[place, idx], ty);
         self.push(InstOp::Op(Op::Store), &[at, v], None);
     }
 
     pub fn word(&mut self, object: Value, word: u64) -> Value {
-        let u64 = self.types.prim(Prim::U64);
-        let (idx, ty) = (self.literal(Prim::I64, word), self.types.ptr(u64));
+        let u64 = self.code.types.prim(Prim::U64);
+        let (idx, ty) = (self.literal(Prim::I64, word), self.code.types.ptr(u64));
         let at = self.op(Op::Lea, &[object, idx], ty);
         self.op(Op::Load, &[at], u64)
     }
 
     fn global_text(&mut self, text: String) -> Value {
-        let u8 = self.types.prim(Prim::U8);
+        let u8 = self.code.types.prim(Prim::U8);
         let bytes: Vec<u8> = text.bytes().filter(|&b| b != 0).chain([0]).collect();
-        let ty = self.types.array(u8, bytes.len() as u64);
+        let ty = self.code.types.array(u8, bytes.len() as u64);
         let id = *self.places.entry(text).or_insert_with(|| {
             let init = Init::Bytes(bytes);
             self.module.add_global(Global { name: "site".into(), ty, mutable: false, space: 0, init })
         });
-        let (array, plain) = (self.types.ptr(ty), self.types.ptr(u8));
-        let address = self.function.constant(Const::Global(id), array);
+        let (array, plain) = (self.code.types.ptr(ty), self.code.types.ptr(u8));
+        let address = self.code.function.constant(Const::Global(id), array);
         self.op(Op::Bitcast, &[address], plain)
     }
 
     fn site(&mut self) -> Value {
-        let text = (self.texts.site)(self.span);
+        let text = (self.texts.site)(self.code.span);
         self.global_text(text)
     }
 
     fn calls_value(&mut self, bytes: Ty) -> Value {
-        self.calls.unwrap_or_else(|| self.function.constant(Const::Bits(0), bytes))
+        self.calls.unwrap_or_else(|| self.code.function.constant(Const::Bits(0), bytes))
     }
 
     fn statics(&mut self, bytes: Ty) -> Value {
         let (id, ty) = self.tables.statics;
-        let ty = self.types.ptr(ty);
-        let address = self.function.constant(Const::Global(id), ty);
+        let ty = self.code.types.ptr(ty);
+        let address = self.code.function.constant(Const::Global(id), ty);
         self.op(Op::Bitcast, &[address], bytes)
     }
 
     /// Goes on if a condition holds; else reports a fault of an address.
     pub fn require(&mut self, holds: Value, what: u64, address: Value, object: Option<Value>) {
-        let (u8, object_ty) = (self.types.prim(Prim::U8), object_ty(self.types));
-        let bytes = self.types.ptr(u8);
-        let start = self.current;
-        let before = std::mem::take(&mut self.insts);
-        let object = object.unwrap_or_else(|| self.function.constant(Const::Bits(0), object_ty));
-        let (what, site, calls) = (self.literal(Prim::I32, what), self.site(), self.calls_value(bytes));
-        self.call(self.tables.fail, &[what, address, object, site, calls], None);
-        let fail = self.add_block("fail", Terminator::Unreachable);
-        self.function.blocks[fail.idx()].insts = std::mem::take(&mut self.insts);
-        let old = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
-        let next = self.add_block("", old);
-        let edge = |block: Block| Edge { block, args: Vec::new() };
-        let block = &mut self.function.blocks[start.idx()];
-        (block.insts, block.term) = (before, Terminator::Branch { cond: holds, then: edge(next), els: edge(fail) });
-        self.current = next;
+        let before = self.code.begin_report();
+        self.report(what, address, object);
+        self.code.end_report(holds, before);
     }
 
-    pub fn add_block(&mut self, name: &str, term: Terminator) -> Block {
-        self.function.blocks.push(BlockData { name: name.into(), params: Vec::new(), insts: Vec::new(), term });
-        Block::from_idx(self.function.blocks.len() - 1)
+    fn report(&mut self, what: u64, address: Value, object: Option<Value>) {
+        let (bytes, object_ty) = (self.bytes(), object_ty(self.code.types));
+        let object = object.unwrap_or_else(|| self.code.function.constant(Const::Bits(0), object_ty));
+        let (what, site, calls) = (self.literal(Prim::I32, what), self.site(), self.calls_value(bytes));
+        self.call(self.tables.fail, &[what, address, object, site, calls], None);
     }
 
     // Addresses.
@@ -402,11 +374,11 @@ impl Checker<'_, '_> {
     /// The access of memory that an instruction makes.
     pub fn access(&self, inst: &Inst) -> Option<Access> {
         let size = |address: Value| {
-            let pointee = self.types.pointee(self.function.ty(address))?;
-            Some(layout::size_align(self.types, pointee)?.0).filter(|&n| n > 0)
+            let pointee = self.code.types.pointee(self.code.function.ty(address))?;
+            Some(layout::size_align(self.code.types, pointee)?.0).filter(|&n| n > 0)
         };
         let lanes = |v: Value| {
-            let (prim, n) = self.types.as_vector(self.function.ty(v))?;
+            let (prim, n) = self.code.types.as_vector(self.code.function.ty(v))?;
             Some(layout::prim_size(prim) * u64::from(n))
         };
         let args = &inst.args;
@@ -434,23 +406,24 @@ impl Checker<'_, '_> {
             let Some(inst) = self.defs.get(&origin.root) else { break };
             match inst.op {
                 InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict)
-                    if self.types.pointee(self.function.ty(inst.args[0])).is_some() =>
+                    if self.code.types.pointee(self.code.function.ty(inst.args[0])).is_some() =>
                 {
                     origin.root = inst.args[0];
                 }
                 InstOp::Op(Op::Lea) => {
                     let (base, idx) = (inst.args[0], inst.args[1]);
-                    let Some(pointee) = self.types.pointee(self.function.ty(base)) else { break };
-                    let step = self.types.part(pointee, 0).and_then(|ty| layout::size_align(self.types, ty));
-                    let is_array = matches!(self.types.kind(pointee), TyKind::Array(..) | TyKind::IndefArray(_));
-                    let literal =
-                        self.function.as_bits(idx).map(|bits| match self.types.as_prim(self.function.ty(idx)) {
+                    let Some(pointee) = self.code.types.pointee(self.code.function.ty(base)) else { break };
+                    let step = self.code.types.part(pointee, 0).and_then(|ty| layout::size_align(self.code.types, ty));
+                    let is_array = matches!(self.code.types.kind(pointee), TyKind::Array(..) | TyKind::IndefArray(_));
+                    let literal = self.code.function.as_bits(idx).map(|bits| {
+                        match self.code.types.as_prim(self.code.function.ty(idx)) {
                             Some(prim) => prim.normalize(bits),
                             None => bits,
-                        });
+                        }
+                    });
                     match (literal, step) {
                         (Some(n), _) if !is_array => {
-                            let Some(offset) = layout::offset(self.types, pointee, n) else { break };
+                            let Some(offset) = layout::offset(self.code.types, pointee, n) else { break };
                             origin.bytes = origin.bytes.wrapping_add(offset as i64);
                         }
                         (Some(n), Some((size, align))) => {
@@ -473,19 +446,19 @@ impl Checker<'_, '_> {
     /// The size of a variable or static that an address is of, if the function accesses it directly.
     fn known_size(&self, root: Value) -> Option<u64> {
         let is_own = self.defs.get(&root).is_some_and(|i| i.op == InstOp::Op(Op::Slot)) && !self.moved.contains(&root);
-        let ty = match self.function.as_const(root) {
+        let ty = match self.code.function.as_const(root) {
             Some(Const::Global(id)) if id.idx() < self.module.globals.len() => self.module.globals[id.idx()].ty,
-            None if is_own => self.types.pointee(self.function.ty(root))?,
+            None if is_own => self.code.types.pointee(self.code.function.ty(root))?,
             _ => return None,
         };
-        layout::size_align(self.types, ty).map(|s| s.0)
+        layout::size_align(self.code.types, ty).map(|s| s.0)
     }
 
     /// Variables whose addresses go elsewhere, or with uninitialized parts. Those of functions that end with a jump stay.
     fn escaping(&self, insts: &[Inst]) -> FxHashSet<Value> {
         let is_slot = |v: Value| self.defs.get(&v).is_some_and(|i| i.op == InstOp::Op(Op::Slot));
         let mut found: FxHashSet<Value> = FxHashSet::default();
-        if self.function.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. })) {
+        if self.code.function.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. })) {
             return found;
         }
         if self.checks.uninit {
@@ -493,21 +466,21 @@ impl Checker<'_, '_> {
             return found;
         }
         let mut escapes = |v: Value| {
-            if self.types.pointee(self.function.ty(v)).is_some() {
+            if self.code.types.pointee(self.code.function.ty(v)).is_some() {
                 found.extend(Some(self.origin(v).root).filter(|&root| is_slot(root)));
             }
         };
         for inst in insts {
             match (inst.op, self.access(inst)) {
                 (InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea | Op::Prefetch), _)
-                    if inst.result.is_none_or(|r| self.types.pointee(self.function.ty(r)).is_some()) => {}
+                    if inst.result.is_none_or(|r| self.code.types.pointee(self.code.function.ty(r)).is_some()) => {}
                 (_, Some(Access { address, .. })) => {
                     inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a))
                 }
                 _ => inst.args.iter().for_each(|&a| escapes(a)),
             }
         }
-        for block in &self.function.blocks {
+        for block in &self.code.function.blocks {
             block.term.for_each_use(&mut escapes);
         }
         found
@@ -518,11 +491,11 @@ impl Checker<'_, '_> {
         if self.objects.get(&v) != Some(&None) {
             return;
         }
-        let (u8, ty) = (self.types.prim(Prim::U8), object_ty(self.types));
-        let bytes = self.types.ptr(u8);
+        let (u8, ty) = (self.code.types.prim(Prim::U8), object_ty(self.code.types));
+        let bytes = self.code.types.ptr(u8);
         let (number, statics) = (self.number(v), self.statics(bytes));
         let object = self.call(self.tables.object, &[number, statics], Some(ty));
-        let (low, u64) = (self.word(object, LOW), self.types.prim(Prim::U64));
+        let (low, u64) = (self.word(object, LOW), self.code.types.prim(Prim::U64));
         let ahead = self.op(Op::Sub, &[number, low], u64);
         self.objects.insert(v, Some((object, ahead)));
     }
@@ -541,7 +514,7 @@ impl Checker<'_, '_> {
         if self.checks.null && !self.checks.bounds {
             let number = self.number(address);
             let least = self.literal(Prim::U64, 1 << 16);
-            let bool_ty = self.types.bool();
+            let bool_ty = self.code.types.bool();
             let holds = self.op(Op::Ge, &[number, least], bool_ty);
             self.require(holds, ACCESS, number, None);
         }
@@ -563,7 +536,7 @@ impl Checker<'_, '_> {
         {
             return;
         }
-        let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
+        let (u64, bool_ty) = (self.code.types.prim(Prim::U64), self.code.types.bool());
         // The distance from the origin, in bytes.
         let mut offset = self.literal(Prim::U64, origin.bytes as u64);
         for (idx, step) in origin.terms {
@@ -620,7 +593,7 @@ impl Checker<'_, '_> {
     }
 
     fn push_vector(&mut self, op: VectorOp, args: &[Value], ty: Ty) -> Value {
-        let result = self.function.new_value(ty, "");
+        let result = self.code.function.new_value(ty, "");
         self.push(InstOp::Vector(op), args, Some(result));
         result
     }
@@ -630,26 +603,26 @@ impl Checker<'_, '_> {
             InstOp::Vector(op) => op.written().map_or(inst.result, |i| Some(inst.args[i])),
             _ => None,
         }?;
-        Some(self.types.as_vector(self.function.ty(v))?.1.into())
+        Some(self.code.types.as_vector(self.code.function.ty(v))?.1.into())
     }
 
     fn check_lanes(&mut self, inst: &Inst, root: Value, mask: Option<Value>) {
         // Indices to null are addresses, each of an object of its own.
-        let object = match (self.function.as_bits(root), self.bounds(root)) {
+        let object = match (self.code.function.as_bits(root), self.bounds(root)) {
             (Some(0), _) => {
-                let ty = object_ty(self.types);
-                self.function.constant(Const::Bits(0), ty)
+                let ty = object_ty(self.code.types);
+                self.code.function.constant(Const::Bits(0), ty)
             }
             (_, Some(Bounds::Object(object, _))) => object,
             _ => return,
         };
         let (Some(n), true) = (self.lanes_of(inst).filter(|&n| n <= 64), self.checks.bounds) else { return };
-        let Some((prim, _)) = self.types.as_vector(self.function.ty(inst.args[1])) else { return };
+        let Some((prim, _)) = self.code.types.as_vector(self.code.function.ty(inst.args[1])) else { return };
         let Some(Access { size, .. }) = self.access(inst) else { return };
-        let (u8, u64) = (self.types.prim(Prim::U8), self.types.prim(Prim::U64));
-        let bytes = self.types.ptr(u8);
-        let index_ty = self.function.ty(inst.args[1]);
-        let slot_ty = self.types.ptr(index_ty);
+        let (u8, u64) = (self.code.types.prim(Prim::U8), self.code.types.prim(Prim::U64));
+        let bytes = self.code.types.ptr(u8);
+        let index_ty = self.code.function.ty(inst.args[1]);
+        let slot_ty = self.code.types.ptr(index_ty);
         let slot = self.op(Op::Slot, &[], slot_ty);
         self.push(InstOp::Op(Op::Store), &[slot, inst.args[1]], None);
         let indices = self.op(Op::Bitcast, &[slot], bytes);
@@ -666,33 +639,33 @@ impl Checker<'_, '_> {
 
     /// Where the bytes lie that tell whether those at an address are initialized.
     fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
-        let u64 = self.types.prim(Prim::U64);
+        let u64 = self.code.types.prim(Prim::U64);
         let (mask, shadow) = (self.word(object, MASK), self.word(object, SHADOW));
         let at = self.op(Op::And, &[number, mask], u64);
         let at = self.op(Op::Add, &[at, shadow], u64);
-        let ty = self.types.prim(prim);
-        let ty = self.types.ptr(ty);
+        let ty = self.code.types.prim(prim);
+        let ty = self.code.types.ptr(ty);
         self.op(Op::Bitcast, &[at], ty)
     }
 
     fn check_initialized(&mut self, inst: &Inst, number: Value, size: u64, object: Value) {
-        let is_scalar = inst
-            .result
-            .is_some_and(|r| matches!(self.types.kind(self.function.ty(r)), TyKind::Prim(_) | TyKind::Ptr { .. }));
-        let (u8, bool_ty) = (self.types.prim(Prim::U8), self.types.bool());
+        let is_scalar = inst.result.is_some_and(|r| {
+            matches!(self.code.types.kind(self.code.function.ty(r)), TyKind::Prim(_) | TyKind::Ptr { .. })
+        });
+        let (u8, bool_ty) = (self.code.types.prim(Prim::U8), self.code.types.bool());
         match word_of(size)
             .filter(|_| is_scalar || matches!(inst.op, InstOp::Op(Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)))
         {
             Some(prim) => {
                 let at = self.shadow(number, object, prim);
-                let ty = self.types.prim(prim);
+                let ty = self.code.types.prim(prim);
                 let found = self.op(Op::Load, &[at], ty);
                 let all = self.literal(prim, u64::MAX);
                 let holds = self.op(Op::Eq, &[found, all], bool_ty);
                 self.require(holds, UNINITIALIZED, number, Some(object));
             }
             None if matches!(inst.op, InstOp::Vector(_)) => {
-                let bytes = self.types.ptr(u8);
+                let bytes = self.code.types.ptr(u8);
                 let (size, site, calls) = (self.literal(Prim::U64, size), self.site(), self.calls_value(bytes));
                 self.call(self.tables.initialized, &[number, size, object, site, calls], None);
             }
@@ -725,8 +698,8 @@ impl Checker<'_, '_> {
 
     fn alloc(&mut self, inst: Inst) {
         let Some(result) = inst.result else { return };
-        let elem = self.types.pointee(self.function.ty(result)).and_then(|ty| self.types.part(ty, 0));
-        let size = elem.and_then(|ty| layout::size_align(self.types, ty));
+        let elem = self.code.types.pointee(self.code.function.ty(result)).and_then(|ty| self.code.types.part(ty, 0));
+        let size = elem.and_then(|ty| layout::size_align(self.code.types, ty));
         let (size, align) = size.unwrap_or((1, 1));
         let bytes = self.bytes();
         let n = self.cast(inst.args[0], Prim::I64);
@@ -738,13 +711,17 @@ impl Checker<'_, '_> {
     }
 
     fn call_of_program(&mut self, callee: Func, mut inst: Inst) {
+        if Some(callee) == self.tables.overflow_in_lanes {
+            let none = self.literal(Prim::U64, 0);
+            return self.report(OVERFLOW, none, None);
+        }
         let bytes = self.bytes();
         let symbol = self.module.func(callee).symbol().map(str::to_string);
         let is_foreign = self.module.func(callee).is_foreign() && callee.idx() < self.tables.n_funcs;
         if self.chained.contains(&callee)
             && let Some(frame) = self.frame
         {
-            let place = (self.texts.place)(self.span);
+            let place = (self.texts.place)(self.code.span);
             let place = self.global_text(place);
             self.store_part(frame, 0, place);
             let list = self.op(Op::Bitcast, &[frame], bytes);
@@ -752,7 +729,7 @@ impl Checker<'_, '_> {
         }
         if is_foreign && self.checks.needs_objects() {
             match (symbol.as_deref(), &inst.args[..]) {
-                (Some("nyala_alloc"), &[n]) if self.function.ty(n) == self.types.i64() => {
+                (Some("nyala_alloc"), &[n]) if self.code.function.ty(n) == self.code.types.i64() => {
                     let made = self.call(self.tables.alloc, &[n], Some(bytes));
                     if let Some(result) = inst.result {
                         self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
@@ -770,10 +747,10 @@ impl Checker<'_, '_> {
             }
         }
         let (args, result) = (inst.args.clone(), inst.result);
-        self.insts.push(inst);
+        self.code.insts.push(inst);
         if is_foreign && self.checks.uninit {
             for arg in args {
-                if self.types.pointee(self.function.ty(arg)).is_none() {
+                if self.code.types.pointee(self.code.function.ty(arg)).is_none() {
                     continue;
                 }
                 let (number, statics) = (self.number(arg), self.statics(bytes));
@@ -787,7 +764,7 @@ impl Checker<'_, '_> {
 }
 
 /// Values that the blocks where they are defined use, whatever way control takes from there.
-fn needed(function: &Function) -> FxHashSet<Value> {
+pub fn needed(function: &Function) -> FxHashSet<Value> {
     let mut found: FxHashSet<Value> = FxHashSet::default();
     for block in &function.blocks {
         let mut used: FxHashSet<Value> = FxHashSet::default();

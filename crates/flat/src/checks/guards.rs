@@ -99,7 +99,7 @@ struct Ranges {
 impl Checker<'_, '_> {
     /// Computes, in the current block, the condition of the copy of a loop, and finds what is exempt from checks in it.
     pub fn guard(&mut self, version: &Version, found: &Counted) {
-        let blocks: Vec<BlockData> = found.blocks.iter().map(|&b| self.function.block(b).clone()).collect();
+        let blocks: Vec<BlockData> = found.blocks.iter().map(|&b| self.code.function.block(b).clone()).collect();
         let values = |b: &BlockData| b.params.iter().copied().chain(b.insts.iter().filter_map(|i| i.result)).collect();
         let own: FxHashSet<Value> = blocks.iter().flat_map(|b| -> Vec<Value> { values(b) }).collect();
         let mut ranges = Ranges { of: FxHashMap::default(), own };
@@ -169,12 +169,12 @@ impl Checker<'_, '_> {
         let reports: Vec<(Value, Span)> = late.iter().map(|&(_, span, late)| (late.variable, span)).collect();
         self.reports.extend(version.leave.iter().map(|&b| (b, reports.clone())));
         let mut seen: FxHashSet<Value> = FxHashSet::default();
-        let bool_ty = self.types.bool();
+        let bool_ty = self.code.types.bool();
         let mut all = self.literal(Prim::Bool, 1);
         for c in conditions.into_iter().filter(|&c| seen.insert(c)) {
             all = self.op(Op::And, &[all, c], bool_ty);
         }
-        if let Terminator::Branch { cond, .. } = &mut self.function.blocks[version.guard.idx()].term {
+        if let Terminator::Branch { cond, .. } = &mut self.code.function.blocks[version.guard.idx()].term {
             *cond = all;
         }
     }
@@ -187,8 +187,8 @@ impl Checker<'_, '_> {
         counter: Value,
         ranges: &mut Ranges,
     ) -> Option<(Range, Range)> {
-        let prim = self.types.as_prim(self.function.ty(counter))?;
-        let Terminator::Branch { then, .. } = &self.function.block(version.guard).term else { return None };
+        let prim = self.code.types.as_prim(self.code.function.ty(counter))?;
+        let Terminator::Branch { then, .. } = &self.code.function.block(version.guard).term else { return None };
         let first = self.range(then.args[found.counter], ranges)?;
         let bound = self.range(found.bound, ranges)?;
         let mut conditions = joined(&first.conditions, &bound.conditions)?;
@@ -232,7 +232,7 @@ impl Checker<'_, '_> {
 
     fn note_range(&mut self, inst: &Inst, range: Option<Range>, ranges: &mut Ranges) {
         let Some(result) = inst.result else { return };
-        let prim = self.types.as_prim(self.function.ty(result)).filter(|p| !p.is_float());
+        let prim = self.code.types.as_prim(self.code.function.ty(result)).filter(|p| !p.is_float());
         if let Some(range) = range.or(prim.map(Range::of)) {
             ranges.of.insert(result, range);
         }
@@ -240,8 +240,8 @@ impl Checker<'_, '_> {
 
     /// The range of a value, which fits its type.
     fn range(&mut self, v: Value, ranges: &mut Ranges) -> Option<Range> {
-        let prim = self.types.as_prim(self.function.ty(v)).filter(|p| !p.is_float())?;
-        if let Some(bits) = self.function.as_bits(v) {
+        let prim = self.code.types.as_prim(self.code.function.ty(v)).filter(|p| !p.is_float())?;
+        if let Some(bits) = self.code.function.as_bits(v) {
             let bits = prim.normalize(bits);
             let n = if prim.is_signed() { i128::from(bits as i64) } else { i128::from(bits) };
             return Some(Range::known(n, n));
@@ -249,7 +249,7 @@ impl Checker<'_, '_> {
         if let Some(range) = ranges.of.get(&v) {
             return Some(range.clone());
         }
-        if ranges.own.contains(&v) || self.function.as_const(v).is_some() {
+        if ranges.own.contains(&v) || self.code.function.as_const(v).is_some() {
             return Some(Range::of(prim));
         }
         let number = self.cast(v, Prim::I64);
@@ -267,7 +267,7 @@ impl Checker<'_, '_> {
     /// The range of an instruction's result. `None` if nothing is known of it, or it may not fit its type.
     fn range_of_result(&mut self, inst: &Inst, ranges: &mut Ranges) -> Option<Range> {
         let InstOp::Op(op) = inst.op else { return None };
-        let prim = self.types.as_prim(self.function.ty(inst.result?)).filter(|p| p.is_int())?;
+        let prim = self.code.types.as_prim(self.code.function.ty(inst.result?)).filter(|p| p.is_int())?;
         let mut arg = |i: usize| self.range(*inst.args.get(i)?, ranges);
         let range = match op {
             Op::Cast => arg(0)?,
@@ -386,8 +386,8 @@ impl Checker<'_, '_> {
 
     /// The condition that there is a first round.
     fn begins(&mut self, version: &Version, found: &Counted) -> Option<Value> {
-        let Terminator::Branch { then, .. } = &self.function.block(version.guard).term else { return None };
-        let (first, bool_ty) = (then.args[found.counter], self.types.bool());
+        let Terminator::Branch { then, .. } = &self.code.function.block(version.guard).term else { return None };
+        let (first, bool_ty) = (then.args[found.counter], self.code.types.bool());
         Some(self.op(found.goes_on, &[first, found.bound], bool_ty))
     }
 
@@ -411,7 +411,7 @@ impl Checker<'_, '_> {
             let range = self.range(idx, ranges)?;
             let step = i128::from(step);
             let most = MOST_BYTES / step.max(1);
-            let is_narrow = self.types.as_prim(self.function.ty(idx))?.bits() <= 32;
+            let is_narrow = self.code.types.as_prim(self.code.function.ty(idx))?.bits() <= 32;
             for end in [range.lo, range.hi] {
                 match end {
                     Num::Known(n) if n.abs() > most => return None,
@@ -458,7 +458,7 @@ impl Checker<'_, '_> {
                 roots.push(area.root);
             }
         }
-        let (bool_ty, u64) = (self.types.bool(), self.types.prim(Prim::U64));
+        let (bool_ty, u64) = (self.code.types.bool(), self.code.types.prim(Prim::U64));
         for root in roots {
             let Some(Bounds::Object(object, ahead)) = self.bounds(root) else { continue };
             let of_root: Vec<Area> = areas.iter().filter(|a| a.root == root).copied().collect();
@@ -519,13 +519,13 @@ impl Checker<'_, '_> {
     }
 
     fn compute(&mut self, op: Op, a: Num, b: Num) -> Option<Num> {
-        let (a, b, i64) = (self.computed(a)?, self.computed(b)?, self.types.i64());
+        let (a, b, i64) = (self.computed(a)?, self.computed(b)?, self.code.types.i64());
         // In unsigned numbers, since the conditions may fail, in which case it does not matter what this is.
         let wraps = matches!(op, Op::Add | Op::Sub | Op::Mul);
         if !wraps {
             return Some(Num::Computed(self.op(op, &[a, b], i64)));
         }
-        let u64 = self.types.prim(Prim::U64);
+        let u64 = self.code.types.prim(Prim::U64);
         let [a, b] = [a, b].map(|v| self.cast(v, Prim::U64));
         let r = self.op(op, &[a, b], u64);
         Some(Num::Computed(self.cast(r, Prim::I64)))
@@ -573,7 +573,7 @@ impl Checker<'_, '_> {
             return Some(a);
         }
         let (a, b) = (self.computed(a)?, self.computed(b)?);
-        let (bool_ty, i64) = (self.types.bool(), self.types.i64());
+        let (bool_ty, i64) = (self.code.types.bool(), self.code.types.i64());
         let is_less = self.op(if is_greatest { Op::Gt } else { Op::Lt }, &[a, b], bool_ty);
         Some(Num::Computed(self.op(Op::Select, &[is_less, a, b], i64)))
     }
@@ -583,7 +583,7 @@ impl Checker<'_, '_> {
         if let (Num::Known(a), Num::Known(b)) = (a, b) {
             return (a <= b).then(Conditions::new);
         }
-        let (a, b, bool_ty) = (self.computed(a)?, self.computed(b)?, self.types.bool());
+        let (a, b, bool_ty) = (self.computed(a)?, self.computed(b)?, self.code.types.bool());
         Some(smallvec![self.op(Op::Le, &[a, b], bool_ty)])
     }
 

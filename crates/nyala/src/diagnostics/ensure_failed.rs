@@ -5,6 +5,9 @@
 //! `ensure_no_branch(x)` asserts that no branch of its block depends on `x`. Code that is computed at compile time, and blocks
 //! that end the program, as those of `assert` do, do not count. `--no-pe` and `-O0` ignore assertions.
 //!
+//! In a block of a library it is a warning, at the program's call: the program is right, but slower than it could be. Mostly the
+//! library got a function, a loop or a schedule that is only known at run time.
+//!
 //! ```impala
 //! fn @(?n) power(x: i32, n: i32) -> i32 {
 //!     ensure_residual("no call");

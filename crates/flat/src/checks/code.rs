@@ -1,0 +1,74 @@
+//! Instructions that are inserted into a function: the block under construction, and those that it is split into.
+
+use crate::data::*;
+use nyala_base::{Id, Span};
+use nyala_ir::{Op, Prim, Ty, Types};
+
+pub struct Code<'a> {
+    pub types: &'a mut Types,
+    pub function: &'a mut Function,
+    // The block under construction.
+    pub insts: Vec<Inst>,
+    pub current: Block,
+    pub span: Span,
+}
+
+impl<'a> Code<'a> {
+    pub fn new(types: &'a mut Types, function: &'a mut Function) -> Code<'a> {
+        Code { types, function, insts: Vec::new(), current: Block(0), span: Span::NONE }
+    }
+
+    pub fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
+        self.insts.push(Inst { op, args: args.into(), result, span: self.span, fast: false });
+    }
+
+    pub fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Op(op), args, Some(result));
+        result
+    }
+
+    /// A call; without a result, the value is `()`.
+    pub fn call(&mut self, callee: Func, args: &[Value], ret: Option<Ty>) -> Value {
+        let ty = ret.unwrap_or_else(|| self.types.unit());
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Call(callee), args, Some(result));
+        result
+    }
+
+    pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
+        let ty = self.types.prim(prim);
+        self.function.constant(Const::Bits(prim.normalize(bits)), ty)
+    }
+
+    pub fn cast(&mut self, v: Value, prim: Prim) -> Value {
+        let ty = self.types.prim(prim);
+        match self.function.ty(v) == ty {
+            true => v,
+            false => self.op(Op::Cast, &[v], ty),
+        }
+    }
+
+    pub fn add_block(&mut self, name: &str, term: Terminator) -> Block {
+        self.function.blocks.push(BlockData { name: name.into(), params: Vec::new(), insts: Vec::new(), term });
+        Block::from_idx(self.function.blocks.len() - 1)
+    }
+
+    /// Starts the instructions that report a fault. Returns those before.
+    pub fn begin_report(&mut self) -> Vec<Inst> {
+        std::mem::take(&mut self.insts)
+    }
+
+    /// Goes on if a condition holds; else runs the instructions since `begin_report`.
+    pub fn end_report(&mut self, holds: Value, before: Vec<Inst>) {
+        let start = self.current;
+        let fail = self.add_block("fail", Terminator::Unreachable);
+        self.function.blocks[fail.idx()].insts = std::mem::take(&mut self.insts);
+        let old = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
+        let next = self.add_block("", old);
+        let edge = |block: Block| Edge { block, args: Vec::new() };
+        let block = &mut self.function.blocks[start.idx()];
+        (block.insts, block.term) = (before, Terminator::Branch { cond: holds, then: edge(next), els: edge(fail) });
+        self.current = next;
+    }
+}
