@@ -121,7 +121,7 @@ impl Cfg {
 /// The number of natural loops around each block. Like [`loops`], but without the members of loops, whose number may be
 /// quadratic in the blocks if loops are nested. Inner loops are found first, and then stand for their blocks (Havlak:
 /// Nesting of Reducible and Irreducible Loops); natural loops that share a block are nested.
-pub(crate) fn loop_depths(cfg: &Cfg, dominators: &graph::Tree) -> Vec<u32> {
+pub fn loop_depths(cfg: &Cfg, dominators: &graph::Tree) -> Vec<u32> {
     let n = cfg.position.len();
     // `around`: the header of the loop around each block and each loop found. `outermost`: union-find links to the
     // outermost one.

@@ -4,7 +4,7 @@
 //! [`structure`] rewrites a function so that
 //!
 //! - it ends in one return, or in code that never ends; tail calls become calls;
-//! - each loop is entered at one block, its header, and one block, its latch, jumps back to it;
+//! - each loop is entered at one block, its header, from one block, and one block, its latch, jumps back to it;
 //! - local variables that are numbers are values.
 //!
 //! [`Regions`] then says which blocks belong to a loop or a branch, and where paths that part meet again.
@@ -79,7 +79,7 @@ pub fn structure(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
     loop {
         match find_loops(function) {
             Found::Entries(entries) => one_entry(types, function, &entries),
-            Found::Latches(all) => all.iter().for_each(|(header, latches)| one_latch(function, *header, latches)),
+            Found::Edges(all) => all.iter().for_each(|(header, latches)| one_edge(function, *header, latches)),
             Found::Loops(loops) => return loops,
         }
     }
@@ -186,8 +186,8 @@ enum Found {
     Loops(Loops),
     /// A cycle that is entered at these blocks.
     Entries(Vec<usize>),
-    /// Headers of loops with several blocks that jump back, and these blocks.
-    Latches(Vec<(usize, Vec<usize>)>),
+    /// Headers of loops with several edges back, or several from outside, and the blocks that these come from.
+    Edges(Vec<(usize, Vec<usize>)>),
 }
 
 /// Finds loops: cycles, then within each the cycles that are left when its header is removed.
@@ -219,11 +219,17 @@ fn find_loops(function: &Function) -> Found {
             let twice = |l: usize| succs[l].iter().filter(|&&s| s == header).count() > 1;
             if header == 0 {
                 // The blocks are about to be renumbered.
-                return Found::Latches(vec![(header, latches)]);
+                return Found::Edges(vec![(header, latches)]);
             }
             let latch = latches[0];
             if latches.len() > 1 || twice(latch) {
                 several.push((header, latches));
+            }
+            let mut before: Vec<usize> = preds[header].iter().copied().filter(|&p| !mark(p)).collect();
+            before.sort_unstable();
+            before.dedup();
+            if before.len() > 1 || before.iter().any(|&b| twice(b)) {
+                several.push((header, before));
             }
             let id = loops.all.len();
             loops.all.push(Loop { header, latch, parent });
@@ -237,7 +243,7 @@ fn find_loops(function: &Function) -> Found {
         let inner = loops.all.iter().enumerate().filter(|(id, l)| loops.of[l.latch] != Some(*id));
         several.extend(inner.map(|(_, l)| (l.header, vec![l.latch])));
     }
-    if several.is_empty() { Found::Loops(loops) } else { Found::Latches(several) }
+    if several.is_empty() { Found::Loops(loops) } else { Found::Edges(several) }
 }
 
 /// Strongly connected components, sorted; single nodes only if they have an edge to themselves.
@@ -305,8 +311,9 @@ fn one_entry(types: &mut Types, function: &mut Function, entries: &[usize]) {
     }
 }
 
-/// Leads all jumps back to a header through a new block; also those to the entry, which must not be jumped to.
-fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
+/// Leads all jumps of some blocks to a header through a new block; also those to the entry, which must not be jumped to. Lanes that part
+/// before a loop meet in that block, not in the header, so that they do not count as being in different rounds.
+fn one_edge(function: &mut Function, header: usize, from: &[usize]) {
     if header == 0 {
         // The entry keeps the function's parameters; its contents move to a new block.
         let old = function.blocks[0].params.clone();
@@ -324,7 +331,7 @@ fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
         return;
     }
     // An argument that all jumps have is none of the new block: where lanes part before it, its parameters would differ.
-    let jumps = || latches.iter().flat_map(|&l| function.blocks[l].term.edges()).filter(|e| e.block.idx() == header);
+    let jumps = || from.iter().flat_map(|&l| function.blocks[l].term.edges()).filter(|e| e.block.idx() == header);
     let all: Vec<&[Value]> = jumps().map(|e| &e.args[..]).collect();
     let same = |i: usize| all.len() > 1 && all.iter().all(|args| args[i] == all[0][i]);
     let common: Vec<Option<Value>> =
@@ -339,10 +346,10 @@ fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
         }
         args.push(value);
     }
-    let latch = Block::from_idx(function.blocks.len());
-    for &l in latches {
-        for edge in function.blocks[l].term.edges_mut().filter(|e| e.block.idx() == header) {
-            edge.block = latch;
+    let joined = Block::from_idx(function.blocks.len());
+    for &b in from {
+        for edge in function.blocks[b].term.edges_mut().filter(|e| e.block.idx() == header) {
+            edge.block = joined;
             let mut is_common = common.iter().map(Option::is_some);
             edge.args.retain(|_| is_common.next() != Some(true));
         }

@@ -11,6 +11,10 @@ pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../.
 
 /// The libraries' names, file names and texts. Adjacent files of one name form one module.
 const EMBEDDED: &[(&str, &str, &str)] = &[
+    ("align", "<align>/align.impala", include_str!("../../../lib/align/src/align.impala")),
+    ("align", "<align>/many.impala", include_str!("../../../lib/align/src/many.impala")),
+    ("align", "<align>/score.impala", include_str!("../../../lib/align/src/score.impala")),
+    ("align", "<align>/trace.impala", include_str!("../../../lib/align/src/trace.impala")),
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
     ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),
     ("image", "<image>/filters.impala", include_str!("../../../lib/image/src/filters.impala")),

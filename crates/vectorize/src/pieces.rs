@@ -1,6 +1,6 @@
 //! Splits vectors of more lanes than a register has: into pieces of 16 lanes, or of 8 if only that divides their
-//! number; where all lanes have 8 or 16 bits, and their number is a power of two, of 64 or 32. LLVM does so itself, but
-//! keeps wide masks in one register, which it splits and joins in each iteration of a loop, and compiles numbers of
+//! number; where most lanes have 8 or 16 bits, and their number is a power of two, of 64 or 32 ([`best_piece`]). LLVM does so
+//! itself, but keeps wide masks in one register, which it splits and joins in each iteration of a loop, and compiles numbers of
 //! lanes that are no power of two badly.
 //!
 //! ```text
@@ -14,7 +14,6 @@
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
-use rustc_hash::FxHashSet;
 
 struct Splitter<'a> {
     types: &'a mut Types,
@@ -33,10 +32,9 @@ struct Splitter<'a> {
 
 /// Splits the vectors of a version for `width` lanes.
 pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
-    let most = 512 / widest(types, function, width).clamp(8, 32);
     let piece = match width {
         0..=16 => return,
-        _ if width.is_power_of_two() => most,
+        _ if width.is_power_of_two() => best_piece(types, function, width),
         _ if width.is_multiple_of(16) => 16,
         _ if width.is_multiple_of(8) => 8,
         _ => return,
@@ -59,15 +57,45 @@ pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     s.run();
 }
 
-/// Width in bits of the widest lanes in use.
-fn widest(types: &Types, function: &Function, width: u32) -> u32 {
-    let insts = || function.blocks.iter().flat_map(|b| &b.insts);
-    let is_shuffle = |i: &&Inst| i.op == InstOp::Op(Op::Shuffle);
-    let orders: FxHashSet<Value> = insts().filter(is_shuffle).filter_map(|i| i.args.get(2).copied()).collect();
-    let params = function.blocks.iter().flat_map(|b| b.params.iter().copied());
-    let values = params.chain(insts().filter_map(|i| i.result).filter(|r| !orders.contains(r)));
-    let lanes = values.filter_map(|v| types.as_vector(function.ty(v))).filter(|&(_, n)| n == width);
-    lanes.map(|(prim, _)| prim.bits()).max().unwrap_or(8)
+/// What LLVM's own splitting of a vector costs, compared with ours.
+const SPLIT_BY_LLVM: u64 = 2;
+
+/// A loop is estimated to run so many rounds, in as many loops as count.
+const ROUNDS: u64 = 8;
+const MAX_DEPTH: u32 = 5;
+
+/// The number of lanes of a piece for which instructions use the least registers of 512 bits. Lanes of 8 bits need no more than one
+/// for a piece of 64; those of 32 bits need four then, which LLVM makes.
+fn best_piece(types: &Types, function: &Function, width: u32) -> u32 {
+    let cfg = analysis::Cfg::new(function);
+    let depth = analysis::loop_depths(&cfg, &cfg.dominator_tree());
+    // How often instructions with lanes of 8, 16 and of more bits are executed.
+    let mut counts = [0; 3];
+    for &b in &cfg.rpo {
+        let times = ROUNDS.pow(depth[b.idx()].min(MAX_DEPTH));
+        for inst in &function.block(b).insts {
+            let written = match inst.op {
+                InstOp::Vector(op) => op.written().map(|i| inst.args[i]),
+                _ => None,
+            };
+            let lanes = inst.result.or(written).and_then(|v| types.as_vector(function.ty(v)));
+            match lanes.filter(|&(prim, n)| n == width && prim != Prim::Bool).map(|(prim, _)| prim.bits()) {
+                Some(0..=8) => counts[0] += times,
+                Some(9..=16) => counts[1] += times,
+                Some(bits) => counts[2] += times * u64::from(bits / 32),
+                None => {}
+            }
+        }
+    }
+    let cost = |piece: u32| -> u64 {
+        let of = |bits: u32, count: u64| {
+            let fits = 512 / bits;
+            u64::from(width / piece.min(fits)) * count * if piece > fits { SPLIT_BY_LLVM } else { 1 }
+        };
+        of(8, counts[0]) + of(16, counts[1]) + of(32, counts[2])
+    };
+    // Where it does not matter, small pieces keep masks short.
+    [16, 32, 64].into_iter().filter(|&p| p <= width).min_by_key(|&p| cost(p)).unwrap_or(16)
 }
 
 impl Splitter<'_> {

@@ -1,10 +1,11 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, rays, evaluation at compile time, growth of
+//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, rays, alignments, evaluation at compile time, growth of
 //! compile times with large programs.
 //!
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
 //! it is slow.
 
+mod align;
 mod constants;
 mod front;
 mod game;
@@ -130,6 +131,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("rays") {
         let block = rays::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("align") {
+        let block = align::run()?;
         print!("{block}");
         out.push_str(&block);
     }
