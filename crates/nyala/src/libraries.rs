@@ -12,7 +12,10 @@ pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../.
 /// The libraries' names, file names and texts. Adjacent files of one name form one module.
 const EMBEDDED: &[(&str, &str, &str)] = &[
     ("align", "<align>/align.impala", include_str!("../../../lib/align/src/align.impala")),
+    ("align", "<align>/edit.impala", include_str!("../../../lib/align/src/edit.impala")),
+    ("align", "<align>/long.impala", include_str!("../../../lib/align/src/long.impala")),
     ("align", "<align>/many.impala", include_str!("../../../lib/align/src/many.impala")),
+    ("align", "<align>/matrix.impala", include_str!("../../../lib/align/src/matrix.impala")),
     ("align", "<align>/score.impala", include_str!("../../../lib/align/src/score.impala")),
     ("align", "<align>/trace.impala", include_str!("../../../lib/align/src/trace.impala")),
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),

@@ -13,7 +13,7 @@
 
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
-use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
+use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types, layout};
 
 struct Splitter<'a> {
     types: &'a mut Types,
@@ -69,11 +69,19 @@ const MAX_DEPTH: u32 = 5;
 fn best_piece(types: &Types, function: &Function, width: u32) -> u32 {
     let cfg = analysis::Cfg::new(function);
     let depth = analysis::loop_depths(&cfg, &cfg.dominator_tree());
-    // How often instructions with lanes of 8, 16 and of more bits are executed.
+    // How often instructions with lanes of 8, 16 and of more bits are executed, once LLVM has moved out of loops what does not change
+    // there.
     let mut counts = [0; 3];
+    let mut around: SideTable<Value, u32> = SideTable::default();
     for &b in &cfg.rpo {
-        let times = ROUNDS.pow(depth[b.idx()].min(MAX_DEPTH));
-        for inst in &function.block(b).insts {
+        let block = function.block(b);
+        block.params.iter().for_each(|&p| around[p] = depth[b.idx()]);
+        for inst in &block.insts {
+            let is_pure = matches!(inst.op, InstOp::Op(op) if op.effect() == Effect::Total);
+            let of_args = || inst.args.iter().map(|&a| around[a]).max().unwrap_or(0);
+            let loops = if is_pure { of_args() } else { depth[b.idx()] };
+            inst.result.iter().for_each(|&r| around[r] = loops);
+            let times = ROUNDS.pow(loops.min(MAX_DEPTH));
             let written = match inst.op {
                 InstOp::Vector(op) => op.written().map(|i| inst.args[i]),
                 _ => None,
