@@ -27,6 +27,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("ray", "<ray>/packet.impala", include_str!("../../../lib/ray/src/packet.impala")),
     ("ray", "<ray>/ray.impala", include_str!("../../../lib/ray/src/ray.impala")),
     ("ray", "<ray>/trace.impala", include_str!("../../../lib/ray/src/trace.impala")),
+    ("ray", "<ray>/tree.impala", include_str!("../../../lib/ray/src/tree.impala")),
     ("ray", "<ray>/triangle.impala", include_str!("../../../lib/ray/src/triangle.impala")),
     ("std::atomic", "<std>/atomic.impala", include_str!("../../../lib/std/src/atomic.impala")),
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
