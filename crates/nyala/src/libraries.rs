@@ -24,6 +24,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image::device", "<image>/device.impala", include_str!("../../../lib/image/src/image/device.impala")),
     ("ray", "<ray>/build.impala", include_str!("../../../lib/ray/src/build.impala")),
     ("ray", "<ray>/bvh.impala", include_str!("../../../lib/ray/src/bvh.impala")),
+    ("ray", "<ray>/merge.impala", include_str!("../../../lib/ray/src/merge.impala")),
     ("ray", "<ray>/packet.impala", include_str!("../../../lib/ray/src/packet.impala")),
     ("ray", "<ray>/ray.impala", include_str!("../../../lib/ray/src/ray.impala")),
     ("ray", "<ray>/refit.impala", include_str!("../../../lib/ray/src/refit.impala")),
