@@ -66,7 +66,9 @@ pub fn read(path: &Path, data: Vec<u8>) -> Result<Scene, String> {
 fn triangles(mode: Mode, corners: &[u32]) -> Vec<u32> {
     match mode {
         Mode::TriangleStrip => corners.windows(3).flatten().copied().collect(),
-        Mode::TriangleFan => corners.get(1..).unwrap_or_default().windows(2).flat_map(|p| [corners[0], p[0], p[1]]).collect(),
+        Mode::TriangleFan => {
+            corners.get(1..).unwrap_or_default().windows(2).flat_map(|p| [corners[0], p[0], p[1]]).collect()
+        }
         _ => corners[..corners.len() / 3 * 3].to_vec(),
     }
 }
@@ -82,7 +84,12 @@ fn material(m: &gltf::Material) -> Material {
         Kind::Diffuse
     };
     let strength = m.emissive_strength().unwrap_or(1.0);
-    Material { kind, color: [r, g, b], emission: m.emissive_factor().map(|e| e * strength), ior: m.ior().unwrap_or(1.5) }
+    Material {
+        kind,
+        color: [r, g, b],
+        emission: m.emissive_factor().map(|e| e * strength),
+        ior: m.ior().unwrap_or(1.5),
+    }
 }
 
 const IDENTITY: Matrix = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]];

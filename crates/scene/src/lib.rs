@@ -8,12 +8,12 @@ mod obj;
 mod picture;
 mod ply;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
 pub use picture::{Pixels, read as read_picture, write as write_picture};
 
@@ -97,7 +97,9 @@ impl Scene {
         if self.material_of.len() > MAX_TRIANGLES || self.vertices.len() / 3 > i32::MAX as usize {
             return Err(format!("it has more than {MAX_TRIANGLES} triangles or 2147483647 vertices"));
         }
-        let is_good = |m: &Material| m.color.iter().chain(&m.emission).all(|x| x.is_finite() && *x >= 0.0) && m.ior.is_finite() && m.ior > 0.0;
+        let is_good = |m: &Material| {
+            m.color.iter().chain(&m.emission).all(|x| x.is_finite() && *x >= 0.0) && m.ior.is_finite() && m.ior > 0.0
+        };
         match self.materials.iter().position(|m| !is_good(m)) {
             Some(i) => Err(format!("material {i}, counted from 0, has a negative or infinite number")),
             None => Ok(()),
@@ -125,12 +127,24 @@ pub fn read(path: &Path) -> Result<Scene, String> {
     Ok(scene)
 }
 
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The result of a function, or nothing if it panics; no message is printed.
 fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| ()));
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                hook(info);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
     let result = catch_unwind(AssertUnwindSafe(f)).ok();
-    std::panic::set_hook(hook);
+    IS_QUIET.set(false);
     result
 }
 
@@ -242,11 +256,18 @@ pub unsafe extern "C" fn nyala_picture_check(path: *const c_char) -> i32 {
 /// # Safety
 /// `path` is a string with a zero byte at its end, and both arrays have 3 * width * height numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_picture_write(path: *const c_char, width: i32, height: i32, shown: *const u8, light: *const f32) -> i32 {
+pub unsafe extern "C" fn nyala_picture_write(
+    path: *const c_char,
+    width: i32,
+    height: i32,
+    shown: *const u8,
+    light: *const f32,
+) -> i32 {
     let (width, height) = (width.max(0) as usize, height.max(0) as usize);
     let n = 3 * width * height;
     // SAFETY: as the caller says.
-    let (path, shown, light) = unsafe { (path_of(path), std::slice::from_raw_parts(shown, n), std::slice::from_raw_parts(light, n)) };
+    let (path, shown, light) =
+        unsafe { (path_of(path), std::slice::from_raw_parts(shown, n), std::slice::from_raw_parts(light, n)) };
     code(picture::write(&path, &Pixels { width, height, shown: shown.to_vec(), light: light.to_vec() }))
 }
 
