@@ -67,6 +67,26 @@ fn light_is_what_it_must_be() {
     );
 }
 
+/// The material that the page adds compiles, at the place that it names.
+#[test]
+fn the_material_of_the_page_compiles() {
+    let folder = Folder::new("velvet");
+    for entry in
+        std::fs::read_dir(source("")).unwrap().flatten().filter(|e| e.path().extension().is_some_and(|e| e == "impala"))
+    {
+        std::fs::copy(entry.path(), folder.path(entry.file_name().to_str().unwrap())).unwrap();
+    }
+    let page = std::fs::read_to_string(source("README.md")).unwrap();
+    let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let materials = std::fs::read_to_string(folder.path("materials.impala")).unwrap();
+    let (kinds, arm) = ("static KINDS = 3;", "        1 => mirror(),\n");
+    assert!(materials.contains(kinds) && materials.contains(arm));
+    let more = materials.replace(kinds, "static KINDS = 4;").replace(arm, &format!("{arm}        3 => velvet(),\n"));
+    folder.write("materials.impala", more + code);
+    let output = nyala(&["check".as_ref(), folder.path("checks.impala").as_os_str()], 300);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+}
+
 #[test]
 fn the_command_renders_and_says_what_is_wrong() {
     let folder = Folder::new("render");
