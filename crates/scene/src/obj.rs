@@ -9,13 +9,7 @@ pub fn read(path: &Path, data: Vec<u8>) -> Result<Scene, String> {
         return Err("it is no text, as OBJ files are".into());
     }
     // The parser takes a file without any keyword of OBJ as one without triangles.
-    let options = tobj::LoadOptions {
-        triangulate: true,
-        single_index: true,
-        ignore_points: true,
-        ignore_lines: true,
-        ..Default::default()
-    };
+    let options = tobj::LoadOptions { triangulate: true, single_index: true, ignore_points: true, ignore_lines: true };
     let folder = path.parent().unwrap_or(Path::new(""));
     let (models, materials) =
         tobj::load_obj_buf(&mut text.as_bytes(), &options, |name| tobj::load_mtl(folder.join(name)))
