@@ -26,6 +26,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("ray", "<ray>/bvh.impala", include_str!("../../../lib/ray/src/bvh.impala")),
     ("ray", "<ray>/merge.impala", include_str!("../../../lib/ray/src/merge.impala")),
     ("ray", "<ray>/packet.impala", include_str!("../../../lib/ray/src/packet.impala")),
+    ("ray", "<ray>/quantized.impala", include_str!("../../../lib/ray/src/quantized.impala")),
     ("ray", "<ray>/ray.impala", include_str!("../../../lib/ray/src/ray.impala")),
     ("ray", "<ray>/refit.impala", include_str!("../../../lib/ray/src/refit.impala")),
     ("ray", "<ray>/trace.impala", include_str!("../../../lib/ray/src/trace.impala")),

@@ -11,6 +11,8 @@ const SCENES: &[&str] = &["hall", "blob"];
 const KINDS: &[&str] = &["primary", "ao", "diffuse", "random"];
 /// The ways in which a program traces, as its output names them.
 const WAYS: [&str; 2] = ["one", "packet"];
+/// Single rays with quantized nodes, by ours only.
+const SMALL: &str = "small";
 
 pub fn run() -> Result<String, String> {
     let out = root().join("out/bench/rays");
@@ -36,7 +38,11 @@ pub fn run() -> Result<String, String> {
 
     let mut names = Vec::new();
     for scene in SCENES {
-        names.extend(KINDS.iter().flat_map(|kind| WAYS.iter().map(move |way| (format!("{scene}_{kind}_{way}"), ()))));
+        names.extend(
+            KINDS
+                .iter()
+                .flat_map(|kind| WAYS.iter().chain([&SMALL]).map(move |way| (format!("{scene}_{kind}_{way}"), ()))),
+        );
     }
     let workloads: Vec<(&str, ())> = names.iter().map(|(name, ())| (name.as_str(), ())).collect();
     let command = |program: &PathBuf, argument: &str| {
@@ -58,10 +64,11 @@ pub fn run() -> Result<String, String> {
             let least = |t: [f64; 2]| t[0].min(t[1]);
             let _ = writeln!(
                 text,
-                "  {scene} {kind:<8} one, packet: ours {:>6.1} {:>6.1}  Embree {:>6.1} {:>6.1}  high {:>6.1} {:>6.1}   speed {:.2} of \
+                "  {scene} {kind:<8} one, packet: ours {:>6.1} {:>6.1} (quantized {:>6.1})  Embree {:>6.1} {:>6.1}  high {:>6.1} {:>6.1}   speed {:.2} of \
                  Embree's, {:.2} of high",
                 ours[0],
                 ours[1],
+                time(0, &format!("{scene}_{kind}_{SMALL}")),
                 medium[0],
                 medium[1],
                 high[0],
