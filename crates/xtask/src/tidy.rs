@@ -21,7 +21,7 @@ const SOURCES: &str = "docs/sources.md";
 /// The pages of the language's reference.
 const REFERENCE: &str = "docs/reference";
 /// Crates that may contain `unsafe`.
-const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
+const UNSAFE: &[&str] = &["runtime", "scene", "gen-llvm"];
 
 /// Checks everything, and prints what is wrong.
 pub fn run() -> Tally {

@@ -1,0 +1,49 @@
+//! OBJ with the materials of MTL files.
+
+use crate::{Kind, Material, Scene};
+use std::path::Path;
+
+pub fn read(path: &Path, data: Vec<u8>) -> Result<Scene, String> {
+    let text = String::from_utf8_lossy(&data);
+    if text.contains('\0') {
+        return Err("it is no text, as OBJ files are".into());
+    }
+    // The parser takes a file without any keyword of OBJ as one without triangles.
+    let options = tobj::LoadOptions { triangulate: true, single_index: true, ignore_points: true, ignore_lines: true };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let (models, materials) =
+        tobj::load_obj_buf(&mut text.as_bytes(), &options, |name| tobj::load_mtl(folder.join(name)))
+            .map_err(|e| e.to_string().to_lowercase())?;
+    let mut scene = Scene::default();
+    let materials = materials.unwrap_or_else(|e| {
+        scene.limitations.push(format!("its materials are left out: {}", e.to_string().to_lowercase()));
+        Vec::new()
+    });
+    if materials.iter().any(|m| m.diffuse_texture.is_some()) {
+        scene.limitations.push("textures are left out".into());
+    }
+    scene.materials = materials.iter().map(material).collect();
+    scene.materials.push(Material::DEFAULT);
+    let default = materials.len();
+    for model in models {
+        let mesh = model.mesh;
+        let id = mesh.material_id.filter(|&i| i < default).unwrap_or(default);
+        scene.add(&mesh.positions, mesh.indices, id as i32)?;
+    }
+    Ok(scene)
+}
+
+/// `illum` 3 and 5 are mirrors, 4, 6, 7 and 9 are glass, as the format says.
+fn material(m: &tobj::Material) -> Material {
+    let kind = match m.illumination_model {
+        Some(3 | 5) => Kind::Mirror,
+        Some(4 | 6 | 7 | 9) => Kind::Glass,
+        _ => Kind::Diffuse,
+    };
+    let color = match kind {
+        Kind::Diffuse => m.diffuse.unwrap_or(Material::DEFAULT.color),
+        Kind::Mirror => m.specular.or(m.diffuse).unwrap_or([1.0; 3]),
+        Kind::Glass => [1.0; 3],
+    };
+    Material { kind, color, emission: m.emissive.unwrap_or([0.0; 3]), ior: m.optical_density.unwrap_or(1.5).max(1.0) }
+}
