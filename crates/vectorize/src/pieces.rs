@@ -102,8 +102,8 @@ fn best_piece(types: &Types, function: &Function, width: u32) -> u32 {
         };
         of(8, counts[0]) + of(16, counts[1]) + of(32, counts[2])
     };
-    // Where it does not matter, small pieces keep masks short.
-    [16, 32, 64].into_iter().filter(|&p| p <= width).min_by_key(|&p| cost(p)).unwrap_or(16)
+    // Where it does not matter, nothing is split.
+    [64, 32, 16].into_iter().filter(|&p| p <= width).min_by_key(|&p| cost(p)).unwrap_or(16)
 }
 
 impl Splitter<'_> {

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The time limit for a program of a text test, under one engine.
-pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// The time limit for one file of the text tests.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
