@@ -209,7 +209,7 @@ fn pictures_that_cannot_be_written_are_errors() {
     let taken = folder.path().join("b.png");
     std::fs::create_dir(&taken).unwrap();
     assert!(said(&taken).contains("cannot write"));
-    // What is there stays, if it cannot be replaced.
+    // A picture that cannot be replaced stays as it is.
     let kept = folder.path().join("c.png");
     write_picture(&kept, &picture()).unwrap();
     use std::os::unix::fs::PermissionsExt;

@@ -108,7 +108,7 @@ fn the_command_renders_and_says_what_is_wrong() {
     let middle = 3 * (17 * 40 + 20);
     assert!(p.light[middle..middle + 3].iter().all(|&x| (x - 0.7).abs() < 1e-4), "{:?}", &p.light[middle..middle + 3]);
 
-    // The same picture for any number of threads, as PNG, too.
+    // The number of threads does not change the PNG.
     let of = |threads: &str, name: &str| {
         picture(&program, &folder, name, &["balls", "--size", "70x50", "--samples", "3", "--threads", threads])
     };
