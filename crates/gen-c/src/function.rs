@@ -423,17 +423,14 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 InstOp::Launch(..) => return Err(bug("`launch` in C")),
             }
         }
-        // A value that is used elsewhere is made here.
-        let is_jump = matches!(function.blocks[b].term, Terminator::Jump(_));
+        // What is still pending is used by the end of the block. An argument of one edge of a branch is written first on
+        // that side, so that the other side must not make it a variable.
+        let Terminator::Branch { cond, .. } = &function.blocks[b].term else { return Ok(()) };
         for v in std::mem::take(&mut self.pending) {
-            let Some(e) = self.exprs[v.idx()].clone() else { continue };
-            let mut in_terminator = false;
-            function.blocks[b].term.for_each_use(|u| in_terminator |= u == v);
-            let is_cond = matches!(&function.blocks[b].term, Terminator::Branch { cond, .. } if *cond == v);
-            if e.must && !is_cond && !is_jump && in_terminator && function.blocks[b].term.edges().next().is_some() {
-                self.assign(v, e)?;
-            } else {
-                self.pending.push(v);
+            match self.exprs[v.idx()].clone() {
+                _ if v == *cond => self.pending.push(v),
+                Some(e) if e.must => self.assign(v, e)?,
+                _ => {}
             }
         }
         Ok(())

@@ -55,6 +55,46 @@ done():
 }
 
 #[test]
+fn a_value_of_one_side_is_not_assigned_on_the_other() {
+    check(
+        "flat
+export pick(&[i32], &[i32], bool, i32) -> () {
+entry(a, to, c, d):
+  q: &i32 = lea(a, 1i32)
+  x: i32 = load(q)
+  branch c, out(), on(x)
+out():
+  t: &i32 = lea(to, 0i32)
+  store(t, d)
+  return()
+on(m: i32):
+  more: bool = lt(m, d)
+  branch more, big(), end(m)
+big():
+  jump end(d)
+end(r: i32):
+  s: &i32 = lea(to, m)
+  store(s, r)
+  return()
+}
+",
+        expect![[r#"
+            void pick(int *a, int *to, bool c, int d) {
+                if (c) {
+                    to[0] = d;
+                    return;
+                }
+                int m = a[1];
+                if (m >= d) {
+                    d = m;
+                }
+                to[m] = d;
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn steps_that_may_overflow_wrap_around() {
     check(
         "flat
