@@ -137,6 +137,27 @@ pub(crate) fn handle_faults(describe: Describe, exits: bool) -> std::io::Result<
     Ok(Some(Reporter { wake: pipe[0] }))
 }
 
+/// Calls a driver that may take over the signals of faults, as the LLVM in a driver does, and gives those back that were
+/// this module's. LLVM's handler is for one fault: a second thread's ends the process in silence.
+pub(crate) fn keeping_handlers<T>(call: impl FnOnce() -> T) -> T {
+    let before = SIGNALS.map(|signal| {
+        // SAFETY: asks only; zeroes are an action.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let is_known = libc::sigaction(signal, std::ptr::null(), &mut action) == 0;
+            (is_known && action.sa_sigaction == handle as *const () as usize).then_some(action)
+        }
+    });
+    let result = call();
+    for (signal, action) in SIGNALS.into_iter().zip(before) {
+        if let Some(action) = action {
+            // SAFETY: the action was given by the system.
+            unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+        }
+    }
+    result
+}
+
 /// A stack for the handler, while this thread may fault.
 pub(crate) struct HandlerStack {
     memory: *mut c_void,

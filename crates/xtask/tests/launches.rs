@@ -127,9 +127,12 @@ fn wild_kernels_are_named() {
         }\n";
     let folder = Folder::new("wild-kernel");
     let (program, built) = (folder.write("wild.impala", text), folder.path("wild"));
-    let said = stderr(&nyala(&["run".as_ref(), program.as_os_str()], 60));
-    for part in ["error[wild-access]", "on a device, whose last kernel is `main_kernel`", "wild.impala:5:"] {
-        assert!(said.contains(part), "{said}");
+    // Two threads of the driver may fault at once, which happens in one of ten runs.
+    for _ in 0..20 {
+        let said = stderr(&nyala(&["run".as_ref(), program.as_os_str()], 60));
+        for part in ["error[wild-access]", "on a device, whose last kernel is `main_kernel`", "wild.impala:5:"] {
+            assert!(said.contains(part), "{said}");
+        }
     }
     let made = nyala(&["build".as_ref(), program.as_os_str(), "-o".as_ref(), built.as_os_str()], 60);
     assert!(made.status.success(), "{}", stderr(&made));

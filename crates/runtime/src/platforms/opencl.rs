@@ -96,23 +96,25 @@ fn words(bytes: Vec<u8>) -> String {
 
 fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
     static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let missing = |code: cl_int| match code {
-            cl3::error_codes::CL_PLATFORM_NOT_FOUND_KHR => "no driver of a device is installed".into(),
-            cl3::error_codes::DLOPEN_RUNTIME_LOAD_FAILED => {
-                "the library libOpenCL.so.1 is not installed, or cannot be loaded".into()
-            }
-            _ => text("clGetPlatformIDs", code),
-        };
-        ["libOpenCL.so", "libOpenCL.so.1"].into_iter().try_for_each(super::driver::check)?;
-        let mut found = Vec::new();
-        for platform in cl3::platform::get_platform_ids().map_err(missing)? {
-            let ids = cl_device::get_device_ids(platform, cl_device::CL_DEVICE_TYPE_ALL).unwrap_or_default();
-            // A device that does not work is none.
-            found.extend(ids.into_iter().filter_map(|id| Device::new(id).ok()).map(Mutex::new));
+    DEVICES.get_or_init(|| crate::faults::keeping_handlers(find_devices))
+}
+
+fn find_devices() -> Result<Vec<Mutex<Device>>, Error> {
+    let missing = |code: cl_int| match code {
+        cl3::error_codes::CL_PLATFORM_NOT_FOUND_KHR => "no driver of a device is installed".into(),
+        cl3::error_codes::DLOPEN_RUNTIME_LOAD_FAILED => {
+            "the library libOpenCL.so.1 is not installed, or cannot be loaded".into()
         }
-        if found.is_empty() { Err("no driver has a device".into()) } else { Ok(found) }
-    })
+        _ => text("clGetPlatformIDs", code),
+    };
+    ["libOpenCL.so", "libOpenCL.so.1"].into_iter().try_for_each(super::driver::check)?;
+    let mut found = Vec::new();
+    for platform in cl3::platform::get_platform_ids().map_err(missing)? {
+        let ids = cl_device::get_device_ids(platform, cl_device::CL_DEVICE_TYPE_ALL).unwrap_or_default();
+        // A device that does not work is none.
+        found.extend(ids.into_iter().filter_map(|id| Device::new(id).ok()).map(Mutex::new));
+    }
+    if found.is_empty() { Err("no driver has a device".into()) } else { Ok(found) }
 }
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
@@ -231,7 +233,7 @@ impl Device {
         let program = match self.programs.get(&key) {
             Some((program, _)) => *program,
             None => {
-                let program = self.program(code)?;
+                let program = crate::faults::keeping_handlers(|| self.program(code))?;
                 self.programs.insert(key, (program, HashMap::new()));
                 program
             }
