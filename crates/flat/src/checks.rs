@@ -15,6 +15,9 @@
 //! are asked for once, where that address is defined; what they are in memory changes when the block is freed. Variables and statics
 //! that are accessed directly have bounds that are known now. Variables whose addresses go elsewhere move to the heap.
 //!
+//! Whether bytes are initialized is noted in a shadow: for blocks in the runtime's, for a variable that stays in its function in a
+//! variable beside it, which LLVM takes apart as it does the first.
+//!
 //! Loops that count have a copy without the checks that hold in all rounds, in case that a test before the loop says so: see
 //! `versions.rs` and `guards.rs`.
 //!
@@ -32,6 +35,7 @@ mod checker;
 mod code;
 mod guards;
 mod lanes;
+mod shadows;
 mod versions;
 
 use crate::data::*;

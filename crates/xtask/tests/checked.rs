@@ -173,6 +173,33 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "signed-overflow",
         "k -= a(i) + 1i8",
     ),
+    // Variables that do not leave their function: a part of an array, fields, lanes, large ones.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut a: [i32 * 10];\n    for i in range(0, 8 + argc) { a(i) = i * argc }\n    let mut sum = 0;\n    for i in range(0, 9 + argc) {\n        sum += a(i)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += a(i)",
+    ),
+    (
+        "struct Pair { a: u8, b: i64 }\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut a: [Pair * 4];\n    for i in range(0, 4) { a(i * argc).a = 1u8 }\n    a(argc).b = 5i64;\n    let near = a(argc).b + a(argc + 2).a as i64;\n    print_i64(near);\n    let far = a(argc + 1).b;\n    print_i64(far);\n    0\n}\n",
+        "uninitialized-read",
+        "let far = a(argc + 1).b;",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut a: [i32 * 24];\n    let b = alloc[i32](24);\n    for i in range(0, 20) { a(i) = i * argc }\n    for i in vec(8, 0, 8 * argc) { b(i) = a(i) }\n    for i in vec(8, 8, 24 * argc) {\n        b(i) = a(i)\n    }\n    print_i32(b(3));\n    0\n}\n",
+        "uninitialized-read",
+        "b(i) = a(i)",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut sum = 0;\n    for k in range(0, 3 + argc) {\n        let mut a = [7, .. 3000];\n        let mut b: [i32 * 3000];\n        a(k) = argc;\n        if k < 3 { b(k * 900) = 1 }\n        sum += a(k + 1);\n        sum += b(k * 800)\n    }\n    print_i32(sum);\n    0\n}\n",
+        "uninitialized-read",
+        "sum += b(k * 800)",
+    ),
+    // An overflow comes before a read of a variable in the next round.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let b = alloc[i32](10);\n    for i in range(0, 10) { b(i) = (1 << 30) * argc }\n    let mut a: [i32 * 10];\n    for i in range(0, 8) { a(i) = i * argc }\n    let (mut sum, mut bits) = (0, 0);\n    for i in range(0, 9 + argc) {\n        sum += b(i);\n        bits ^= a(i)\n    }\n    print_i32(sum + bits);\n    0\n}\n",
+        "signed-overflow",
+        "sum += b(i);",
+    ),
 ];
 
 const ALL: &str = "--check=bounds,overflow,null,uninit";

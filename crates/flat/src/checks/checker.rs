@@ -25,7 +25,7 @@ const SHADOW: u64 = 6;
 /// Faults, as the runtime numbers them.
 const ACCESS: u64 = 0;
 pub const OVERFLOW: u64 = 1;
-const UNINITIALIZED: u64 = 2;
+pub const UNINITIALIZED: u64 = 2;
 
 /// An access of memory.
 pub struct Access {
@@ -68,7 +68,9 @@ pub struct Checker<'a, 't> {
     /// defined.
     objects: FxHashMap<Value, Option<(Value, Value)>>,
     /// Variables that move to the heap.
-    moved: FxHashSet<Value>,
+    pub moved: FxHashSet<Value>,
+    /// For variables that stay, the variables whose bytes tell which of theirs are initialized.
+    pub shadows: FxHashMap<Value, Value>,
     /// Values that the rest of their block uses in any case. Others may be computed too early, for one way of several.
     pub needed: FxHashSet<Value>,
     /// Instructions whose checks hold, by block and place: the guard of their loop tested it.
@@ -106,6 +108,7 @@ impl<'a, 't> Checker<'a, 't> {
             defs: FxHashMap::default(),
             objects: FxHashMap::default(),
             moved: FxHashSet::default(),
+            shadows: FxHashMap::default(),
             needed: FxHashSet::default(),
             exempt: FxHashSet::default(),
             late: FxHashMap::default(),
@@ -131,7 +134,7 @@ impl Checker<'_, '_> {
             self.needed = needed(self.code.function);
         }
         if self.checks.needs_objects() {
-            self.moved = self.escaping(&insts);
+            self.place_variables(&insts);
             for inst in &insts {
                 if let Some(Access { address, .. }) = self.access(inst) {
                     let root = self.origin(address).root;
@@ -205,6 +208,7 @@ impl Checker<'_, '_> {
             self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
             self.define_object(result);
         }
+        self.begin_shadows();
         let chains = |i: &Inst| matches!(i.op, InstOp::Call(f) if self.chained.contains(&f));
         if insts.iter().any(chains) {
             let pair = self.code.types.tuple(&[bytes, bytes]);
@@ -236,19 +240,25 @@ impl Checker<'_, '_> {
             InstOp::Call(callee) => return self.call_of_program(callee, inst),
             _ => {}
         }
-        let access = self.access(&inst).filter(|_| !is_exempt);
-        if let Some(access) = &access {
-            self.check(&inst, access);
+        let access = self.access(&inst);
+        match &access {
+            Some(access) if !is_exempt => self.check(&inst, access),
+            // That bytes of a variable are initialized is looked at in each round.
+            Some(access) => self.check_shadow(&inst, access),
+            None => {}
         }
-        let result = inst.result;
-        let op = inst.op;
-        self.code.insts.push(inst);
-        if let Some(Access { address, size, writes: true, mask }) = access
-            && self.checks.uninit
-        {
-            self.note_write(address, size, mask.is_none() && !matches!(op, InstOp::Vector(VectorOp::Scatter)));
+        self.code.insts.push(inst.clone());
+        if let Some(access) = access.filter(|a| a.writes && self.checks.uninit) {
+            match self.shadows.contains_key(&self.origin(access.address).root) {
+                true => self.note_in_shadow(&inst, &access),
+                false if is_exempt => {}
+                false => {
+                    let is_scatter = matches!(inst.op, InstOp::Vector(VectorOp::Scatter));
+                    self.note_write(access.address, access.size, access.mask.is_none() && !is_scatter);
+                }
+            }
         }
-        if let Some(result) = result {
+        if let Some(result) = inst.result {
             self.define_object(result);
         }
     }
@@ -301,7 +311,7 @@ impl Checker<'_, '_> {
     }
 
     /// The type of an address of bytes.
-    fn bytes(&mut self) -> Ty {
+    pub fn bytes(&mut self) -> Ty {
         let u8 = self.code.types.prim(Prim::U8);
         self.code.types.ptr(u8)
     }
@@ -444,7 +454,7 @@ impl Checker<'_, '_> {
     }
 
     /// The size of a variable or static that an address is of, if the function accesses it directly.
-    fn known_size(&self, root: Value) -> Option<u64> {
+    pub fn known_size(&self, root: Value) -> Option<u64> {
         let is_own = self.defs.get(&root).is_some_and(|i| i.op == InstOp::Op(Op::Slot)) && !self.moved.contains(&root);
         let ty = match self.code.function.as_const(root) {
             Some(Const::Global(id)) if id.idx() < self.module.globals.len() => self.module.globals[id.idx()].ty,
@@ -452,38 +462,6 @@ impl Checker<'_, '_> {
             _ => return None,
         };
         layout::size_align(self.code.types, ty).map(|s| s.0)
-    }
-
-    /// Variables whose addresses go elsewhere, or with uninitialized parts. Those of functions that end with a jump stay.
-    fn escaping(&self, insts: &[Inst]) -> FxHashSet<Value> {
-        let is_slot = |v: Value| self.defs.get(&v).is_some_and(|i| i.op == InstOp::Op(Op::Slot));
-        let mut found: FxHashSet<Value> = FxHashSet::default();
-        if self.code.function.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. })) {
-            return found;
-        }
-        if self.checks.uninit {
-            found.extend(insts.iter().filter_map(|i| i.result).filter(|&r| is_slot(r)));
-            return found;
-        }
-        let mut escapes = |v: Value| {
-            if self.code.types.pointee(self.code.function.ty(v)).is_some() {
-                found.extend(Some(self.origin(v).root).filter(|&root| is_slot(root)));
-            }
-        };
-        for inst in insts {
-            match (inst.op, self.access(inst)) {
-                (InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea | Op::Prefetch), _)
-                    if inst.result.is_none_or(|r| self.code.types.pointee(self.code.function.ty(r)).is_some()) => {}
-                (_, Some(Access { address, .. })) => {
-                    inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a))
-                }
-                _ => inst.args.iter().for_each(|&a| escapes(a)),
-            }
-        }
-        for block in &self.code.function.blocks {
-            block.term.for_each_use(&mut escapes);
-        }
-        found
     }
 
     /// Asks for the object of an address, now that it is defined, if an access needs it.
@@ -534,17 +512,10 @@ impl Checker<'_, '_> {
             && origin.bytes >= 0
             && (origin.bytes as u64).checked_add(size).is_some_and(|end| end <= all)
         {
-            return;
+            return self.check_shadow(inst, access);
         }
         let (u64, bool_ty) = (self.code.types.prim(Prim::U64), self.code.types.bool());
-        // The distance from the origin, in bytes.
-        let mut offset = self.literal(Prim::U64, origin.bytes as u64);
-        for (idx, step) in origin.terms {
-            let (idx, step) = (self.cast(idx, Prim::I64), self.literal(Prim::U64, step as u64));
-            let idx = self.cast(idx, Prim::U64);
-            let product = self.op(Op::Mul, &[idx, step], u64);
-            offset = self.op(Op::Add, &[offset, product], u64);
-        }
+        let mut offset = self.offset(&origin);
         // Only lanes from the first to the last active one access memory.
         let mut is_idle = None;
         let mut extent = None;
@@ -590,6 +561,20 @@ impl Checker<'_, '_> {
         if let (true, true, None, Bounds::Object(object, _)) = (self.checks.uninit, !writes, mask, bounds) {
             self.check_initialized(inst, number, size, object);
         }
+        self.check_shadow(inst, access);
+    }
+
+    /// The distance from the origin, in bytes.
+    pub fn offset(&mut self, origin: &Origin) -> Value {
+        let u64 = self.code.types.prim(Prim::U64);
+        let mut offset = self.literal(Prim::U64, origin.bytes as u64);
+        for &(idx, step) in &origin.terms {
+            let (idx, step) = (self.cast(idx, Prim::I64), self.literal(Prim::U64, step as u64));
+            let idx = self.cast(idx, Prim::U64);
+            let product = self.op(Op::Mul, &[idx, step], u64);
+            offset = self.op(Op::Add, &[offset, product], u64);
+        }
+        offset
     }
 
     fn push_vector(&mut self, op: VectorOp, args: &[Value], ty: Ty) -> Value {
@@ -648,14 +633,17 @@ impl Checker<'_, '_> {
         self.op(Op::Bitcast, &[at], ty)
     }
 
-    fn check_initialized(&mut self, inst: &Inst, number: Value, size: u64, object: Value) {
+    /// Whether an instruction uses what it reads as a number, rather than as a whole whose parts may be uninitialized.
+    pub fn reads_numbers(&self, inst: &Inst) -> bool {
         let is_scalar = inst.result.is_some_and(|r| {
             matches!(self.code.types.kind(self.code.function.ty(r)), TyKind::Prim(_) | TyKind::Ptr { .. })
         });
+        is_scalar || matches!(inst.op, InstOp::Op(Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak))
+    }
+
+    fn check_initialized(&mut self, inst: &Inst, number: Value, size: u64, object: Value) {
         let (u8, bool_ty) = (self.code.types.prim(Prim::U8), self.code.types.bool());
-        match word_of(size)
-            .filter(|_| is_scalar || matches!(inst.op, InstOp::Op(Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)))
-        {
+        match word_of(size).filter(|_| self.reads_numbers(inst)) {
             Some(prim) => {
                 let at = self.shadow(number, object, prim);
                 let ty = self.code.types.prim(prim);
@@ -787,7 +775,7 @@ pub fn needed(function: &Function) -> FxHashSet<Value> {
 }
 
 /// The unsigned type of this size.
-fn word_of(size: u64) -> Option<Prim> {
+pub fn word_of(size: u64) -> Option<Prim> {
     Some(match size {
         1 => Prim::U8,
         2 => Prim::U16,

@@ -110,6 +110,7 @@ impl Checker<'_, '_> {
         let mut late = Vec::new();
         let mut areas: Vec<Area> = Vec::new();
         let mut all_accesses = true;
+        let mut reads_shadows = false;
         for (i, block) in blocks.iter().enumerate() {
             ranges.of.insert(counter, if i == 0 { in_header.clone() } else { in_body.clone() });
             for (k, inst) in block.insts.iter().enumerate() {
@@ -124,6 +125,7 @@ impl Checker<'_, '_> {
                         None => late.push((place, inst.clone())),
                     }
                 } else if let Some(access) = self.access(inst) {
+                    reads_shadows |= !access.writes && self.shadows.contains_key(&self.origin(access.address).root);
                     match self.reached(inst, &access, &mut ranges) {
                         Some((of_access, area)) => {
                             exempt.push(place);
@@ -151,6 +153,8 @@ impl Checker<'_, '_> {
         if !all_accesses {
             // An access that is checked in the loop may see what the loop wrote before.
             areas.iter_mut().for_each(|area| area.is_filled = false);
+        }
+        if !all_accesses || reads_shadows {
             late.clear();
         }
         let late: Option<Vec<_>> =
