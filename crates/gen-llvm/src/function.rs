@@ -10,6 +10,7 @@ use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::gpu;
 use crate::lifetimes::Lifetimes;
+use crate::masked;
 use crate::origins::Scope;
 use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
@@ -30,6 +31,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// For each block whether its call in tail position must keep the frame.
     pub keeps_frame: Vec<bool>,
     pub n_uses: Vec<u32>,
+    /// Values that LLVM must not compute later. See [`crate::masked`].
+    selected_loads: Vec<bool>,
     in_memory: Vec<bool>,
     /// The block where each local value is defined.
     pub home: Vec<Block>,
@@ -46,6 +49,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub comparisons: FxHashMap<Value, Comparison>,
     /// For signed sums the operand without its literal, and the literal.
     pub offsets: FxHashMap<Value, (String, i64)>,
+    /// Addresses of the first elements of small arrays, with their number of elements and an element's bytes.
+    pub tables: FxHashMap<Value, (u64, u64)>,
     /// Whether these are taken from indices.
     pub splits_offsets: bool,
     /// Exponents of vectors that are fast exponentials.
@@ -99,6 +104,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let keeps_frame = nyala_flat::frames::blocks_that_keep_frames(e.module, &mut e.escapes, &mut e.frames, func, &cfg);
     let lifetimes = Lifetimes::new(&e.module.types, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
+    let selected_loads = masked::selected_loads(function, &cfg);
     let unrolled = if e.target().is_gpu() { gpu::loops_to_unroll(function, &cfg) } else { FxHashSet::default() };
     let splits_offsets = e.target().is_gpu() || blocks().any(|b| b.insts.len() > MAX_SUMS);
     let mut emitter = FunctionEmitter {
@@ -109,6 +115,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         ret,
         keeps_frame,
         n_uses,
+        selected_loads,
         in_memory,
         home,
         operands: vec![String::new(); function.values.len()],
@@ -119,6 +126,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         const_lanes: FxHashMap::default(),
         comparisons: FxHashMap::default(),
         offsets: FxHashMap::default(),
+        tables: FxHashMap::default(),
         splits_offsets,
         exponents: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
@@ -609,7 +617,17 @@ impl FunctionEmitter<'_, '_> {
         self.access = self.aliases.access(self.e, inst);
         let emitted = self.emit_any(b, inst);
         self.access.clear();
+        if let Some(r) = inst.result.filter(|r| self.selected_loads[r.idx()] && !self.in_memory(*r)) {
+            self.freeze(r)?;
+        }
         emitted
+    }
+
+    fn freeze(&mut self, v: Value) -> Result<()> {
+        let (value, frozen) = (self.typed(v)?, self.temp());
+        self.line(format_args!("{frozen} = freeze {value}"));
+        self.operands[v.idx()] = frozen;
+        Ok(())
     }
 
     fn emit_any(&mut self, b: Block, inst: &Inst) -> Result<()> {

@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! wishes, refusals     options  diagnostics
-//! facts                types  versions  lifetimes  origins
-//! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
+//! facts                types  versions  lifetimes  masked  origins
+//! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  tables  vectors
 //!                      abi  aliases  assembly  gpu  nvptx  amdgpu
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
@@ -34,6 +34,7 @@ mod library;
 mod lifetimes;
 mod loads;
 mod locate;
+mod masked;
 mod module;
 mod nvptx;
 mod ops;
@@ -41,6 +42,7 @@ mod options;
 mod origins;
 mod polynomials;
 mod rounding;
+mod tables;
 mod targets;
 mod types;
 mod vectors;

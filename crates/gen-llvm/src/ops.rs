@@ -73,7 +73,10 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         Op::Extract | Op::Insert if prim(f, f.ty(args[0])).is_some() => aggregates::lane(f, op, &name, args),
         Op::Extract => aggregates::extract(f, result, args, ty),
         Op::Insert => aggregates::insert(f, b, result, args),
-        Op::Lea => aggregates::lea(f, &name, args),
+        Op::Lea => {
+            crate::tables::note_start(f, result, args);
+            aggregates::lea(f, &name, args)
+        }
         Op::Load => {
             let at = f.op(args[0]);
             f.read(&name, &at, ty)

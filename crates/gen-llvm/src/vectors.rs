@@ -5,6 +5,7 @@
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
 use crate::ops::{number, number_text, suffix};
+use crate::tables;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Inst, Value, VectorOp};
 use nyala_ir::{Prim, Ty, layout};
@@ -52,9 +53,12 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
                     let mask = f.typed(mask)?;
                     let symbol = format!("llvm.masked.load.{}.p0", lanes.suffix);
                     f.e.declare(&symbol, || format!("declare {text} @{symbol}(ptr, <{n} x i1>, {text})"));
+                    let read = f.temp();
                     f.line(format_args!(
-                        "{loaded} = call {text} @{symbol}(ptr align {align} {ptr}, {mask}, {text} poison){access}"
+                        "{read} = call {text} @{symbol}(ptr align {align} {ptr}, {mask}, {text} poison){access}"
                     ));
+                    // See `crate::masked`.
+                    f.line(format_args!("{loaded} = freeze {text} {read}"));
                 }
             }
             narrow(f, &lanes, &name, &loaded);
@@ -79,12 +83,16 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
             }
         }
         VectorOp::Gather => {
+            let loaded = narrowed_later(f, &lanes, &name);
+            if tables::look_up(f, args, mask, n, text, &loaded)? {
+                narrow(f, &lanes, &name, &loaded);
+                return Ok(());
+            }
             let (addresses, mask) = (addresses(f, args, n)?, mask_or_all(f, mask, n)?);
             // For a lane that reads several elements, the alignment of an element.
             let types = &f.e.module.types;
             let element = types.pointee(f.ty(args[0])).and_then(|t| layout::size_align(types, t));
             let align = align.min(element.map_or(1, |(_, align)| align));
-            let loaded = narrowed_later(f, &lanes, &name);
             let symbol = format!("llvm.masked.gather.{}.v{n}p0", lanes.suffix);
             f.e.declare(&symbol, || format!("declare {text} @{symbol}(<{n} x ptr>, <{n} x i1>, {text})"));
             f.line(format_args!(

@@ -44,7 +44,7 @@ fn lists_what_llvm_knows() {
     }
 }
 
-/// Vectors of each width that LLVM adds, compares and shifts for each CPU show what it takes the CPU to have.
+/// Vectors of each width that LLVM adds, compares, shifts and permutes for each CPU show what it takes the CPU to have.
 #[test]
 fn knows_registers_as_llvm_does() {
     const TEXT: &str = "
@@ -61,9 +61,16 @@ define i32 @h(i32 %a, i32 %b) {
   ret i32 %c
 }
 ";
+    // Bytes of a register in another order.
+    let order: Vec<String> = (0..64).map(|k| format!("i32 {}", (k * 37 + 11) % 64)).collect();
+    let ty = "<64 x i8>";
+    let text = format!(
+        "{TEXT}define {ty} @p({ty} %a) {{\n  %c = shufflevector {ty} %a, {ty} poison, <64 x i32> <{}>\n  ret {ty} %c\n}}\n",
+        order.join(", ")
+    );
     for cpu in cpus("x86_64") {
         let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some(cpu));
-        let module = LlvmModule::from_text(TEXT, &target, &Options::default())
+        let module = LlvmModule::from_text(&text, &target, &Options::default())
             .unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
         let asm = module.asm_text().unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
         let adds_in = |register: &str| asm.lines().any(|l| l.contains("padd") && l.contains(register));
@@ -74,7 +81,7 @@ define i32 @h(i32 %a, i32 %b) {
         } else {
             128
         };
-        let expected = (bits, asm.contains("%k"), asm.contains("shlx"));
-        assert_eq!((target.vector_bits, target.has_avx512(), target.bmi2), expected, "{cpu}");
+        let expected = (bits, asm.contains("%k"), asm.contains("shlx"), asm.contains("vpermb"));
+        assert_eq!((target.vector_bits, target.has_avx512(), target.bmi2, target.vbmi), expected, "{cpu}");
     }
 }

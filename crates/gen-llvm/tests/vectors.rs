@@ -251,6 +251,65 @@ some():
     }
 }
 
+/// Small arrays, whose elements are permuted where the machine can. Without active lanes nothing is read.
+#[test]
+fn gathers_from_small_arrays() {
+    let text = "
+export gather_SIZE_INDEX_LANES(&[ELEM * SIZE], &[INDEX], &[ELEM], u64) -> () {
+entry(table, index, to, bits):
+  m: MASK = expand_bits(bits)
+  i: simd[INDEX * LANES] = vload(index)
+  base: &ELEM = lea(table, 0i64)
+  all: bool = eq(bits, 18446744073709551615u64)
+  branch all, every(), some()
+every():
+  v: VECTOR = gather(base, i, BYTESi64)
+  vstore(to, v)
+  return()
+some():
+  w: VECTOR = gather(base, i, BYTESi64, m)
+  vstore(to, w, m)
+  return()
+}
+";
+    for prim in [Prim::Bool, Prim::I8, Prim::U16, Prim::U32, Prim::F32] {
+        let bytes = prim_size(prim) as usize;
+        for (size, kind) in [(2u64, "i32"), (5, "u64"), (8, "i64"), (16, "i32"), (17, "i32"), (32, "u64"), (64, "i32")]
+        {
+            let text =
+                text.replace("INDEX", kind).replace("SIZE", &size.to_string()).replace("BYTES", &bytes.to_string());
+            let table = array(prim, (0..size).map(|i| i * 3 % 100));
+            let places: Vec<u64> = (0..64).map(|k| (k * 7 + 3) % size).collect();
+            let number = |p: &u64| p.to_le_bytes()[..if kind == "i32" { 4 } else { 8 }].to_vec();
+            let index: Vec<u8> = places.iter().flat_map(number).collect();
+            run(&for_each_lanes(prim, &text), |jit| {
+                for lanes in LANES {
+                    for mask in masks(lanes).into_iter().chain([u64::MAX]) {
+                        let mut to = array(prim, [1; 64]);
+                        let name = format!("gather_{size}_{kind}_{lanes}");
+                        let from = if mask == 0 { std::ptr::null() } else { table.as_ptr() };
+                        call!(
+                            jit,
+                            &name,
+                            fn(*const u8, *const u8, *mut u8, u64) -> (),
+                            from,
+                            index.as_ptr(),
+                            to.as_mut_ptr(),
+                            mask
+                        );
+                        for k in 0..64 {
+                            let is_active = k < lanes as usize && mask >> k & 1 == 1;
+                            let from = &table[places[k] as usize * bytes..][..bytes];
+                            let wanted = if is_active { from.to_vec() } else { encode(prim, 1) };
+                            assert_eq!(to[k * bytes..][..bytes], wanted, "{name} {} {mask:x}", prim.name());
+                        }
+                    }
+                }
+            });
+        }
+    }
+}
+
 /// A literal base: the index holds the addresses.
 #[test]
 fn gathers_from_addresses() {

@@ -32,6 +32,8 @@ pub struct Target {
     pub vector_bits: u32,
     /// Whether it is x86-64 with the BMI2 instructions.
     pub bmi2: bool,
+    /// Whether it is x86-64 with the AVX-512 VBMI instructions, which permute bytes.
+    pub vbmi: bool,
     /// Where math functions on vectors come from.
     pub vector_math: VectorMath,
 }
@@ -205,6 +207,7 @@ impl Target {
             cpu: None,
             vector_bits: LEAST_BITS,
             bmi2: false,
+            vbmi: false,
             vector_math: if libmvec { VectorMath::Libmvec } else { VectorMath::None },
             triple,
         };
@@ -214,15 +217,15 @@ impl Target {
     /// This machine with another CPU.
     pub fn with_cpu(&self, cpu: Option<&str>) -> Target {
         let cpu = cpu.filter(|&cpu| cpu != "native" || !self.is_native);
-        let (vector_bits, bmi2) = match (self.arch, cpu) {
+        let (vector_bits, bmi2, vbmi) = match (self.arch, cpu) {
             (Arch::X86_64, None) if self.is_native => host_registers(),
             (Arch::X86_64, Some(cpu)) => {
                 let bits = vector_bits(self.arch.name(), cpu);
-                (bits, bits > LEAST_BITS)
+                (bits, bits > LEAST_BITS, cpus::has_vbmi(cpu))
             }
-            _ => (LEAST_BITS, false),
+            _ => (LEAST_BITS, false, false),
         };
-        Target { cpu: cpu.map(String::from), vector_bits, bmi2, ..self.clone() }
+        Target { cpu: cpu.map(String::from), vector_bits, bmi2, vbmi, ..self.clone() }
     }
 
     /// Whether it is x86-64 with the AVX-512 F instructions.
@@ -275,21 +278,22 @@ fn host_triple() -> String {
     format!("{}-{system}", std::env::consts::ARCH)
 }
 
-/// Width in bits of this processor's widest vector registers, and whether it has BMI2. Detected, because a virtual
-/// machine may hide features that the CPU has by name.
+/// Width in bits of this processor's widest vector registers, and whether it has BMI2 and AVX-512 VBMI.
+/// Detected, because a virtual machine may hide features that the CPU has by name.
 #[cfg(target_arch = "x86_64")]
-fn host_registers() -> (u32, bool) {
+fn host_registers() -> (u32, bool, bool) {
     let bits = match () {
         () if std::arch::is_x86_feature_detected!("avx512f") => 512,
         () if std::arch::is_x86_feature_detected!("avx2") => 256,
         () => LEAST_BITS,
     };
-    (bits, std::arch::is_x86_feature_detected!("bmi2"))
+    let vbmi = std::arch::is_x86_feature_detected!("avx512vbmi") && std::arch::is_x86_feature_detected!("avx512vl");
+    (bits, std::arch::is_x86_feature_detected!("bmi2"), vbmi)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn host_registers() -> (u32, bool) {
-    (LEAST_BITS, false)
+fn host_registers() -> (u32, bool, bool) {
+    (LEAST_BITS, false, false)
 }
 
 #[cfg(test)]

@@ -102,7 +102,11 @@ impl Builder<'_> {
         if index_shape == Shape::Uniform {
             let scalar = self.scalar(idx);
             if let Wide::Indexed { base, index, scale } = address {
-                return Wide::Indexed { base: self.op(Op::Lea, &[base, scalar], ty), index, scale };
+                let base = match self.new.as_bits(scalar) {
+                    Some(0) => self.point_to(base, pointee),
+                    _ => self.op(Op::Lea, &[base, scalar], ty),
+                };
+                return Wide::Indexed { base, index, scale };
             }
             let (base, all) = (self.vector_of_wide(address, self.old.ty(ptr)), self.spread(scalar, self.old.ty(idx)));
             let bytes = self.bytes(all, elem);
@@ -110,6 +114,8 @@ impl Builder<'_> {
             return Wide::Vector(self.add_wrapping(base, bytes));
         }
         let index = self.index(idx);
+        // The lanes' elements are in one array only if `base` is uniform. Otherwise it is no `lea` of an array, whose accesses
+        // `gen-llvm` may take for accesses within that array (`tables`).
         match address {
             Wide::Uniform(base) => {
                 let zero = self.literal(Prim::I64, 0);
@@ -121,15 +127,13 @@ impl Builder<'_> {
             }
             Wide::Indexed { base, index: before, scale } => {
                 let (before, own) = (self.bytes(before, scale), self.bytes(index, elem));
-                let sum = self.add_wrapping(before, own);
-                let zero = self.literal(Prim::I64, 0);
-                Wide::Indexed { base: self.op(Op::Lea, &[base, zero], ty), index: sum, scale: 1 }
+                let index = self.add_wrapping(before, own);
+                Wide::Indexed { base: self.point_to(base, pointee), index, scale: 1 }
             }
             Wide::Strided(base, step) => {
                 let (before, own) = (self.steps(Prim::I64, step), self.bytes(index, elem));
-                let sum = self.add_wrapping(before, own);
-                let zero = self.literal(Prim::I64, 0);
-                Wide::Indexed { base: self.op(Op::Lea, &[base, zero], ty), index: sum, scale: 1 }
+                let index = self.add_wrapping(before, own);
+                Wide::Indexed { base: self.point_to(base, pointee), index, scale: 1 }
             }
             _ => {
                 let base = self.vector_of_wide(address, self.old.ty(ptr));
@@ -300,7 +304,7 @@ impl Builder<'_> {
                 self.gather(at, index, 1, lanes)
             }
             Leaf::Indexed(at, index, scale) => {
-                self.note_access("gather", true);
+                self.note_gather();
                 self.gather(at, index, scale, lanes)
             }
         }

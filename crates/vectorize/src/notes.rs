@@ -7,7 +7,7 @@ use crate::shapes::{Shape, is_address};
 use crate::versions::Versions;
 use nyala_base::Span;
 use nyala_flat::*;
-use nyala_ir::{Op, Prim};
+use nyala_ir::{Op, Prim, TyKind, layout};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
@@ -135,6 +135,25 @@ impl Builder<'_> {
             };
             let name = self.old.name(address);
             self.note(Subject::Access, name, text, is_slow);
+        }
+    }
+
+    /// Notes that lanes read elements of an array, wherever they are.
+    pub fn note_gather(&mut self) {
+        // As in `tables` of the LLVM back end.
+        let is_small = self.accessed.and_then(|at| self.definition(at)).is_some_and(|inst| {
+            let types = &self.module.types;
+            let is_uniform = || self.shape(inst.args[0], self.here) == Shape::Uniform;
+            inst.op == InstOp::Op(Op::Lea)
+                && is_uniform()
+                && types.pointee(self.old.ty(inst.args[0])).is_some_and(|array| {
+                    let bytes = types.part(array, 0).and_then(|elem| types.as_prim(elem)).map(layout::prim_size);
+                    matches!(types.kind(array), TyKind::Array(_, n) if bytes.is_some_and(|b| matches!(b, 1 | 4) && n * b <= 64))
+                })
+        });
+        match is_small {
+            true => self.note_access("gather from a small array: permuted, where the CPU can", false),
+            false => self.note_access("gather", true),
         }
     }
 

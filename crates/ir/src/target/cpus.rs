@@ -89,3 +89,12 @@ pub(super) fn vector_bits(arch: &str, cpu: &str) -> u32 {
     let row = CPUS.iter().find(|c| c.0 == arch && c.2.split_whitespace().any(|name| name == cpu));
     row.map_or(LEAST_BITS, |c| c.1)
 }
+
+/// Those with the AVX-512 VBMI instructions.
+const WITH_VBMI: &str = "cannonlake diamondrapids emeraldrapids graniterapids graniterapids-d graniterapids_d \
+    icelake-client icelake-server icelake_client icelake_server novalake rocketlake sapphirerapids tigerlake znver4 znver5";
+
+/// Whether a CPU has the AVX-512 VBMI instructions.
+pub(super) fn has_vbmi(cpu: &str) -> bool {
+    WITH_VBMI.split_whitespace().any(|name| name == cpu)
+}
