@@ -278,3 +278,21 @@ fn hints_name_the_libraries_that_have_a_name() {
     std::fs::write(folder.path("main.impala"), fixed).unwrap();
     assert_eq!(stderr(&nyala(&args.map(OsStr::new), 20)), "");
 }
+
+#[test]
+fn a_function_does_not_hide_the_library_of_its_name() {
+    let files = [
+        (
+            "main.impala",
+            "use own::namesake::*;
+             use own::user::*;
+             //? twice(1) == 3 && own(1) == 2 && own::namesake::own(1) == 2
+             //? local(4) == 9
+             fn local(own: i32) -> i32 { use own::user::*; twice(own) + own::namesake::own(2) }",
+        ),
+        ("own/namesake.impala", "fn own(x: i32) -> i32 { x + 1 }"),
+        ("own/user.impala", "use own::namesake::*; fn twice(x: i32) -> i32 { own(own(x)) }"),
+    ];
+    let (code, out, err) = run("namesakes", &files, &["test", "main.impala"]);
+    assert_eq!(code, 0, "{out}{err}");
+}

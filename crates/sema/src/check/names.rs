@@ -2,7 +2,7 @@
 //!
 //! A single name is looked up in the blocks around it, in its module, among the module's `use` items, in the enclosing
 //! modules, and in the prelude. A module's own definition silently wins over a used one, and a program's over the
-//! prelude's.
+//! prelude's. In front of `::`, a library wins over a function, a static or a variable of its name, which have no members.
 
 use super::collect::primitive;
 use super::namespaces::{Named, UseState, Used};
@@ -72,7 +72,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn use_path_here(&mut self, used: &'a Use) -> Entity {
-        match self.walk(&used.names, used.root, true) {
+        match self.walk(&used.names, used.root, Some(used)) {
             Some((entity, rest)) if rest == used.names.len() => entity,
             Some((entity, rest)) => {
                 if entity != Entity::Error {
@@ -228,7 +228,7 @@ impl<'a> Checker<'a, '_> {
         if path.names.len() == 1 && !path.root {
             return Found::Entity(self.resolve(&path.names[0], as_type));
         }
-        let Some((entity, rest)) = self.walk(&path.names, path.root, false) else {
+        let Some((entity, rest)) = self.walk(&path.names, path.root, None) else {
             return Found::Entity(Entity::Error);
         };
         if rest == path.names.len() {
@@ -263,23 +263,29 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Follows names through modules, enums and their options. Returns the item reached, and the number of names used.
-    fn walk(&mut self, names: &'a [Name], root: bool, is_use: bool) -> Option<(Entity, usize)> {
+    fn walk(&mut self, names: &'a [Name], root: bool, used: Option<&Use>) -> Option<(Entity, usize)> {
         let first = &names[0];
+        let has_members = names.len() > 1 || used.is_some_and(|u| u.all);
         let mut at = 1;
         let mut entity = if root {
             at = 0;
             Entity::Module(self.namespaces[self.at.ns].root)
         } else {
-            match self.lookup(&first.text) {
-                Some(entity) => entity,
-                None => match &*first.text {
+            let found = self.lookup(&first.text);
+            match (found, self.namespaces.library(names)) {
+                (Some(Entity::Fn(_) | Entity::Static(_) | Entity::Local(_)), Some((ns, n))) if has_members => {
+                    at = n;
+                    Entity::Module(ns)
+                }
+                (Some(entity), _) => entity,
+                (None, library) => match &*first.text {
                     "super" => self.around(self.at.ns, first)?,
                     "self" => Entity::Module(self.at.ns),
-                    text if !is_use && primitive(text).is_some() => {
+                    text if used.is_none() && primitive(text).is_some() => {
                         let prim = primitive(text).unwrap_or(Prim::I32);
                         Entity::Type(self.prim(prim))
                     }
-                    _ => match self.namespaces.library(names) {
+                    _ => match library {
                         Some((ns, n)) => {
                             at = n;
                             Entity::Module(ns)

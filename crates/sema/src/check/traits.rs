@@ -124,6 +124,8 @@ impl<'a> Checker<'a, '_> {
             }
             // Its trait is an error: nothing is known of its methods.
             Some(None) => {}
+            // A type that is an error is every type, and no other type gets the methods.
+            None if self.p.types.is_error(ty) => {}
             None => {
                 for f in &i.fns {
                     if let Some(Entity::Fn(method)) = self.p.declared_at(f.name.span) {
