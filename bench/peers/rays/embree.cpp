@@ -1,8 +1,9 @@
-// Peer of bench/rays/trace.impala: Embree 4 on one thread. `embree FOLDER QUALITY`, where QUALITY is `medium` (binned SAH) or `high` (with
-// spatial splits). Prints names and nanoseconds for each ray, medians; with a third argument `hits`, writes hits beside the rays instead.
-// `embree FOLDER QUALITY build THREADS` prints nanoseconds for building, where QUALITY may also be `low` (by Morton codes).
+// Peer of bench/rays/trace.impala: Embree 4. `embree FOLDER SCENE QUALITY MODE THREADS`, where QUALITY is `low` (by Morton codes), `medium`
+// (binned SAH) or `high` (with spatial splits). Prints names and nanoseconds: MODE `trace` for each ray, `robust` the same in robust
+// mode, `build` for building. `hits` writes hits beside the rays instead.
 // Python's package `embreex` brings the library without headers, so what is used of them is declared here.
 #include "../vectorize/timing.h"
+#include <ctime>
 struct alignas(16) RTCRay {
     float org_x, org_y, org_z, tnear, dir_x, dir_y, dir_z, time, tfar;
     unsigned mask, id, flags;
@@ -46,6 +47,7 @@ ssize_t rtcGetDeviceProperty(RTCDevice, int);
 RTCScene rtcNewScene(RTCDevice);
 void rtcReleaseScene(RTCScene);
 void rtcSetSceneBuildQuality(RTCScene, int);
+void rtcSetSceneFlags(RTCScene, int);
 RTCGeometry rtcNewGeometry(RTCDevice, int);
 void rtcSetGeometryBuildQuality(RTCGeometry, int);
 void *rtcSetNewGeometryBuffer(RTCGeometry, int, unsigned, int, size_t, size_t);
@@ -84,9 +86,9 @@ static Arguments arguments(bool coherent) {
     a.feature_mask = -1;
     return a;
 }
-static void one(const std::vector<Ray> &rays, bool any, bool coherent, std::vector<Hit> &hits) {
+static void one(const std::vector<Ray> &rays, size_t from, size_t to, bool any, bool coherent, std::vector<Hit> &hits) {
     Arguments a = arguments(coherent);
-    for (size_t i = 0; i < rays.size(); i++) {
+    for (size_t i = from; i < to; i++) {
         const Ray &r = rays[i];
         RTCRayHit q;
         q.ray = {r.org[0], r.org[1], r.org[2], r.tmin, r.dir[0], r.dir[1], r.dir[2], 0, r.tmax, ~0u, 0, 0};
@@ -95,11 +97,11 @@ static void one(const std::vector<Ray> &rays, bool any, bool coherent, std::vect
         else rtcIntersect1(scene, &q, &a), hits[i] = {q.ray.tfar, q.hit.primID};
     }
 }
-static void packet(const std::vector<Ray> &rays, bool any, bool coherent, std::vector<Hit> &hits) {
+static void packet(const std::vector<Ray> &rays, size_t from, size_t to, bool any, bool coherent, std::vector<Hit> &hits) {
     Arguments a = arguments(coherent);
     alignas(64) int valid[16];
     memset(valid, -1, sizeof valid);
-    for (size_t b = 0; b + 16 <= rays.size(); b += 16) {
+    for (size_t b = from; b + 16 <= to; b += 16) {
         RTCRayHit16 q;
         for (int l = 0; l < 16; l++) {
             const Ray &r = rays[b + l];
@@ -114,61 +116,61 @@ static void packet(const std::vector<Ray> &rays, bool any, bool coherent, std::v
     }
 }
 
+// Time of the processor for one thread, time of a clock for several, as in `lib/ray`'s program.
+static double time_now() { return n_threads == 1 ? clock() * 1e9 / CLOCKS_PER_SEC : now_ns(); }
+
 int main(int argc, char **argv) {
-    if (argc < 3) return 1;
-    std::string folder = argv[1], quality = argv[2];
-    bool builds = argc > 4;
-    RTCDevice device = rtcNewDevice(("threads=" + std::string(builds ? argv[4] : "1")).c_str());
+    if (argc < 6) return 1;
+    std::string folder = argv[1], name = argv[2], quality = argv[3], mode = argv[4];
+    n_threads = std::stoi(argv[5]);
+    bool builds = mode == "build";
+    RTCDevice device = rtcNewDevice(("threads=" + std::to_string(n_threads)).c_str());
     if (!device) return 1;
-    for (std::string name : {"hall", "blob"}) {
-        std::vector<int> mesh = read<int>(folder + "/" + name + ".mesh");
-        size_t vertices = mesh[0], triangles = mesh[1];
-        RTCGeometry g = rtcNewGeometry(device, TRIANGLE);
-        memcpy(rtcSetNewGeometryBuffer(g, VERTEX, 0, FLOAT3, 12, vertices), &mesh[2], vertices * 12);
-        memcpy(rtcSetNewGeometryBuffer(g, INDEX, 0, UINT3, 12, triangles), &mesh[2 + 3 * vertices], triangles * 12);
-        int q = quality == "high" ? 2 : quality == "medium" ? 1 : 0;
-        rtcSetGeometryBuildQuality(g, q);
-        rtcCommitGeometry(g);
-        std::vector<double> times;
-        for (int i = builds ? -1 : 4; i < 5; i++) {
-            double start = now_ns();
-            scene = rtcNewScene(device);
-            rtcSetSceneBuildQuality(scene, q);
-            rtcAttachGeometry(scene, g);
-            rtcCommitScene(scene);
-            if (i >= 0) times.push_back(now_ns() - start);
-            if (i < 4) rtcReleaseScene(scene);
-        }
-        if (builds) {
-            std::sort(times.begin(), times.end());
-            std::printf("%s_%s %.0f\n", name.c_str(), quality.c_str(), times[2]);
-            continue;
-        }
-        for (std::string kind : {"primary", "ao", "diffuse", "random"}) {
-            std::vector<Ray> rays = read<Ray>(folder + "/" + name + "." + kind);
-            std::vector<Hit> hits(rays.size());
-            bool any = kind == "ao", coherent = kind == "primary";
-            auto timed = [&](const char *how, auto run) {
-                run();
-                std::vector<double> times;
-                for (int i = 0; i < 3; i++) {
-                    double start = now_ns();
-                    run();
-                    times.push_back(now_ns() - start);
-                }
-                std::sort(times.begin(), times.end());
-                std::printf("%s_%s_%s %.3f\n", name.c_str(), kind.c_str(), how, times[1] / rays.size());
-            };
-            if (argc > 3) {
-                one(rays, any, coherent, hits);
-                FILE *f = fopen((folder + "/" + name + "." + kind + ".hits").c_str(), "wb");
-                if (!f || fwrite(hits.data(), 8, hits.size(), f) != hits.size() || fclose(f)) return 1;
-            } else {
-                timed("one", [&] { one(rays, any, coherent, hits); });
-                timed("packet", [&] { packet(rays, any, coherent, hits); });
-            }
-        }
-        rtcReleaseScene(scene);
-        if (rtcGetDeviceError(device)) return 1;
+    std::vector<int> mesh = read<int>(folder + "/" + name + ".mesh");
+    size_t vertices = mesh[0], triangles = mesh[1];
+    RTCGeometry g = rtcNewGeometry(device, TRIANGLE);
+    memcpy(rtcSetNewGeometryBuffer(g, VERTEX, 0, FLOAT3, 12, vertices), &mesh[2], vertices * 12);
+    memcpy(rtcSetNewGeometryBuffer(g, INDEX, 0, UINT3, 12, triangles), &mesh[2 + 3 * vertices], triangles * 12);
+    int q = quality == "high" ? 2 : quality == "medium" ? 1 : 0;
+    rtcSetGeometryBuildQuality(g, q);
+    rtcCommitGeometry(g);
+    std::vector<double> times;
+    for (int i = builds ? -1 : 2; i < 3; i++) {
+        double start = time_now();
+        scene = rtcNewScene(device);
+        rtcSetSceneFlags(scene, mode == "robust" ? 1 << 2 : 0);
+        rtcSetSceneBuildQuality(scene, q);
+        rtcAttachGeometry(scene, g);
+        rtcCommitScene(scene);
+        if (i >= 0) times.push_back(time_now() - start);
+        if (i < 2) rtcReleaseScene(scene);
     }
+    if (builds) {
+        std::sort(times.begin(), times.end());
+        std::printf("%s_%s %.0f\n", name.c_str(), quality.c_str(), times[1]);
+        return 0;
+    }
+    for (std::string kind : {"primary", "ao", "diffuse", "random"}) {
+        std::vector<Ray> rays = read<Ray>(folder + "/" + name + "." + kind);
+        std::vector<Hit> hits(rays.size());
+        bool any = kind == "ao", coherent = kind == "primary";
+        auto timed = [&](const char *how, auto run) {
+            auto some = [&](int from, int to) { run(rays, from, to, any, coherent, hits); };
+            each((int)rays.size() / 8, 4096, some);
+            double start = time_now();
+            each((int)rays.size(), 4096, some);
+            double time = time_now() - start;
+            std::printf("%s_%s_%s %.3f\n", name.c_str(), kind.c_str(), how, time / rays.size());
+        };
+        if (mode == "hits") {
+            one(rays, 0, rays.size(), any, coherent, hits);
+            FILE *f = fopen((folder + "/" + name + "." + kind + ".hits").c_str(), "wb");
+            if (!f || fwrite(hits.data(), 8, hits.size(), f) != hits.size() || fclose(f)) return 1;
+        } else {
+            timed("one", one);
+            timed("packet", packet);
+        }
+    }
+    rtcReleaseScene(scene);
+    if (rtcGetDeviceError(device)) return 1;
 }
