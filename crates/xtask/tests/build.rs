@@ -506,26 +506,43 @@ fn lesson_9_is_called_from_c() {
     assert_eq!(sh(&mut Command::new(&program)), "1 0 11 46 -0.25\n");
 }
 
-#[test]
-fn lesson_21_traces_rays_for_c() {
-    let folder = Folder::new("lesson 21");
-    for name in ["21_rays_for_c.impala", "21_rays_for_c.c"] {
-        std::fs::copy(common::root().join("examples").join(name), folder.path(name)).unwrap();
+/// What the C program of a lesson prints, with the lesson's library and header of this name.
+fn printed_by_lesson(lesson: &str, name: &str) -> String {
+    let folder = Folder::new(lesson);
+    let [source, program_source] = ["impala", "c"].map(|end| format!("{lesson}.{end}"));
+    for file in [&source, &program_source] {
+        std::fs::copy(common::root().join("examples").join(file), folder.path(file)).unwrap();
     }
-    let library = build_well(&folder, "21_rays_for_c.impala", "librays.so", &[]);
-    build_well(&folder, "21_rays_for_c.impala", "rays.h", &[]);
-    let program = folder.path("rays");
+    let library = build_well(&folder, &source, &format!("lib{name}.so"), &[]);
+    build_well(&folder, &source, &format!("{name}.h"), &[]);
+    let program = folder.path(name);
     sh(Command::new("cc")
         .args(["-Wall", "-Werror", "-std=c11", "-I"])
         .arg(&folder.0)
-        .arg(folder.path("21_rays_for_c.c"))
+        .arg(folder.path(&program_source))
         .arg("-o")
         .arg(&program)
         .arg(&library)
         .arg("-Wl,-rpath,$ORIGIN"));
+    sh(&mut Command::new(&program))
+}
+
+#[test]
+fn lesson_21_traces_rays_for_c() {
     assert_eq!(
-        sh(&mut Command::new(&program)),
+        printed_by_lesson("21_rays_for_c", "rays"),
         "made: 0\n2247 hits, 2247 occluded, 0 wrong; first three: -1 -1 -1\n2 2 1 1 3 0 and nothing is hit: -1\n"
+    );
+}
+
+#[test]
+fn lesson_22_aligns_for_c() {
+    assert_eq!(
+        printed_by_lesson("22_alignment_for_c", "alignment"),
+        "scored: 0, 0 wrong; first three: 100 91 87\n\
+         aligned: 0, score 15, 2-14 with 1-12, 7=1I4=\n\
+         nothing: 0, score 0, ``\n\
+         1 0 1 1 2 2 1 2 3 3\n"
     );
 }
 

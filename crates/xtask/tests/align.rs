@@ -1,0 +1,203 @@
+//! The command of `examples/align`: its results, on good and bad input.
+
+mod common;
+
+use common::{Folder, nyala, root, stderr};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn run(program: &Path, folder: &Folder, args: &[&str]) -> Output {
+    Command::new(program).current_dir(&folder.0).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// What the command prints, if it succeeds and says nothing.
+fn printed(program: &Path, folder: &Folder, args: &[&str]) -> String {
+    let output = run(program, folder, args);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The score of two sequences as a whole, by the definition of affine gaps: 2 for equal letters, -3 for others, 5 + 2 n for a gap.
+fn global_score(a: &[u8], b: &[u8]) -> i32 {
+    let never = i32::MIN / 2;
+    let mut best = vec![vec![never; b.len() + 1]; a.len() + 1];
+    let (mut down, mut right) = (best.clone(), best.clone());
+    best[0][0] = 0;
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            if i > 0 {
+                down[i][j] = (best[i - 1][j] - 7).max(down[i - 1][j] - 2);
+            }
+            if j > 0 {
+                right[i][j] = (best[i][j - 1] - 7).max(right[i][j - 1] - 2);
+            }
+            if i > 0 && j > 0 {
+                best[i][j] = best[i - 1][j - 1] + if a[i - 1] == b[j - 1] { 2 } else { -3 };
+            }
+            best[i][j] = best[i][j].max(down[i][j]).max(right[i][j]);
+        }
+    }
+    best[a.len()][b.len()]
+}
+
+/// A sequence of n letters, and another one with some letters more, less or changed.
+fn letters(n: usize, seed: &mut u64) -> (String, String) {
+    let mut next = |below: u64| {
+        *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*seed >> 33) % below
+    };
+    let (mut a, mut b) = (String::new(), String::new());
+    for _ in 0..n {
+        let letter = b"ACGT"[next(4) as usize] as char;
+        a.push(letter);
+        match next(12) {
+            0 => b.push(b"ACGT"[next(4) as usize] as char),
+            1 => {}
+            2 => b.extend([letter, 'G']),
+            _ => b.push(letter),
+        }
+    }
+    (a, b)
+}
+
+#[test]
+fn the_command_aligns_and_says_what_is_wrong() {
+    let folder = Folder::new("align");
+    let program = folder.path("align");
+    let source = root().join("examples/align/main.impala");
+    let output =
+        nyala(&["build".as_ref(), "-O1".as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()], 600);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    // Every scheme is known where it is used.
+    let flat = nyala(&["emit".as_ref(), "--stage".as_ref(), "flat".as_ref(), source.as_os_str()], 300);
+    assert!(flat.status.success() && !String::from_utf8_lossy(&flat.stdout).contains("call_indirect"));
+    let prints = |args: &[&str]| printed(&program, &folder, args);
+
+    folder.write("q.fa", ">one first\nACGTAC\nGTTT\n\n>two\ngattacagattaca\r\n>three\nAAAA\n>empty\n");
+    folder.write("r.fa", ">R1\nACGTCGTTT\n>R2\nCCGATTACTTTGATTACACC\n>R3\nCCCC\n>R4\nAC");
+    folder.write("q.fq", "@one\nACGTACGTTT\n+\nIIIIIHHHHH\n@two\nGATTACAGATTACA\n+two\n@+>IIIIIIIIIII\n@three\nAAAA\n+\n!!!!\n@empty\n\n+\n\n");
+    assert_eq!(prints(&["pairs", "q.fa", "r.fa"]), "one\tR1\t11\ntwo\tR2\t-4\nthree\tR3\t-12\nempty\tR4\t-9\n");
+    assert_eq!(
+        prints(&["pairs", "q.fa", "r.fa", "--ends", "local", "--format", "paf"]),
+        "one\t10\t0\t10\t+\tR1\t9\t0\t9\t9\t10\t255\tAS:i:11\tcg:Z:4=1I5=\n\
+         two\t14\t0\t7\t+\tR2\t20\t11\t18\t7\t7\t255\tAS:i:14\tcg:Z:7=\n\
+         three\t4\t0\t0\t*\t*\t0\t0\t0\t0\t0\t0\nempty\t0\t0\t0\t*\t*\t0\t0\t0\t0\t0\t0\n"
+    );
+    assert_eq!(
+        prints(&["pairs", "q.fq", "r.fa", "--ends", "local", "--format", "sam"]),
+        "@HD\tVN:1.6\tSO:unsorted\tGO:query\n@SQ\tSN:R1\tLN:9\n@SQ\tSN:R2\tLN:20\n@SQ\tSN:R3\tLN:4\n@SQ\tSN:R4\tLN:2\n\
+         @PG\tID:nyala-align\tPN:align\n\
+         one\t0\tR1\t1\t255\t4=1I5=\t*\t0\t0\tACGTACGTTT\tIIIIIHHHHH\tAS:i:11\tNM:i:1\n\
+         two\t0\tR2\t12\t255\t7=7S\t*\t0\t0\tGATTACAGATTACA\t@+>IIIIIIIIIII\tAS:i:14\tNM:i:0\n\
+         three\t4\t*\t0\t255\t*\t*\t0\t0\tAAAA\t!!!!\nempty\t4\t*\t0\t255\t*\t*\t0\t0\t*\t*\n"
+    );
+    assert!(
+        prints(&["pairs", "q.fa", "r.fa", "--format", "text"]).starts_with(
+            "one and R1: score 11, 9 of 10 letters equal (90.0 %)\n         1 ACGTACGTTT 10\n           |||| |||||\n         1 ACGT-CGTTT 9\n\n"
+        )
+    );
+    assert_eq!(prints(&["distance", "q.fa", "r.fa"]), "one\tR1\t1\ntwo\tR2\t7\nthree\tR3\t4\nempty\tR4\t2\n");
+    // A gap at both ends of R2 is free.
+    assert!(prints(&["pairs", "q.fa", "r.fa", "--ends", "semi-global", "--open", "0"]).contains("two\tR2\t"));
+
+    // The best of each query, in order; the same for any number of threads.
+    let hits = "one\tR1\t11\none\tR2\t6\ntwo\tR2\t14\ntwo\tR1\t4\nthree\tR1\t2\nthree\tR2\t2\n";
+    let found = prints(&["search", "q.fa", "r.fa", "--best", "2"]);
+    assert_eq!(found.lines().count(), 6, "{found}");
+    for line in hits.lines().filter(|l| !l.starts_with("one\tR2") && !l.starts_with("two\tR1")) {
+        assert!(found.contains(line), "{found}");
+    }
+    assert_eq!(found, prints(&["search", "q.fa", "r.fa", "--best", "2", "--threads", "3"]));
+    let sam = prints(&["search", "q.fa", "r.fa", "--best", "2", "--format", "sam"]);
+    assert_eq!(sam.lines().filter(|l| l.split('\t').nth(1) == Some("256")).count(), 3, "{sam}");
+
+    // Proteins, by a known matrix and one from a file.
+    folder.write("p.fa", ">p\nMKTAYIAKQR\n");
+    folder.write("d.fa", ">d\nxxMKTAYAKQRxx\n");
+    assert_eq!(prints(&["search", "p.fa", "d.fa", "--matrix", "blosum62", "--open", "10"]), "p\td\t34\n");
+    folder.write("m.txt", "  A C\nA 5 -4\nC -4 7\n");
+    folder.write("c.fa", ">c\nACC\n");
+    assert_eq!(prints(&["pairs", "c.fa", "c.fa", "--matrix", "m.txt"]), "c\tc\t19\n");
+
+    // Many pairs against the definition: in lanes, and some of them alone.
+    let (mut a, mut b, mut wanted, mut seed) = (String::new(), String::new(), String::new(), 1u64);
+    for i in 0..400 {
+        let (x, y) = letters(if i == 77 { 2500 } else { i % 150 }, &mut seed);
+        a += &format!(">q{i}\n{x}\n");
+        b += &format!(">r{i}\r\n{}\r\n", y.to_lowercase());
+        wanted += &format!("q{i}\tr{i}\t{}\n", global_score(x.as_bytes(), y.as_bytes()));
+    }
+    folder.write("a.fa", &a);
+    folder.write("b.fa", &b);
+    assert_eq!(prints(&["pairs", "a.fa", "b.fa"]), wanted);
+    // Alignments have these scores, too, and go to a file.
+    assert_eq!(prints(&["pairs", "a.fa", "b.fa", "--format", "paf", "-o", "out.paf"]), "");
+    let paf = std::fs::read_to_string(folder.path("out.paf")).unwrap();
+    for (line, wanted) in paf.lines().zip(wanted.lines()) {
+        let score = wanted.split('\t').nth(2).unwrap();
+        assert!(line.contains(&format!("\tAS:i:{score}\t")) || line.contains("\t*\t*\t"), "{line} {wanted}");
+    }
+    assert_eq!(paf.lines().count(), 400);
+
+    let help = prints(&["--help"]);
+    assert!(help.starts_with("align MODE [OPTIONS] FILE…"));
+
+    folder.write("empty.fa", "\n");
+    folder.write("short.fa", ">a\nAC\n");
+    folder.write("long.fa", ">a\nAC\n>b\nAC\n>c\nAC\n>d\nAC\n>e\nAC\n");
+    folder.write("cut.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nII");
+    folder.write("junk.fa", (0..=255u8).rev().collect::<Vec<_>>());
+    folder.write("zip.fa", [0x1f, 0x8b, 8, 0]);
+    folder.write("letter.fa", ">a\nAC\n>b\nAC\nA7\n");
+    folder.write("header.fa", format!(">{}\nAC\n", "x".repeat(100_000)));
+    folder.write("twice.fa", ">a\nAC\n>a\nACC\n>b\nA\n>c\nA\n");
+    folder.write("line.fa", "x".repeat(10_000_000));
+    folder.write("bad.txt", "A C\nA 1\n");
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    let wrong: &[(&[&str], i32, &str)] = &[
+        (&[], 2, "a mode is needed"),
+        (&["sort", "q.fa"], 2, "`sort` is no mode"),
+        (&["pairs", "q.fa"], 2, "two files are needed"),
+        (&["pairs", "q.fa", "r.fa", "x.fa"], 2, "`x.fa` is one file too many"),
+        (&["pairs", "q.fa", "r.fa", "--speed", "3"], 2, "there is no option `--speed`"),
+        (&["pairs", "q.fa", "r.fa", "--open"], 2, "`--open` is no option, or lacks its value"),
+        (&["pairs", "q.fa", "r.fa", "--open", "-1"], 2, "`--open` cannot be `-1`"),
+        (&["pairs", "q.fa", "r.fa", "--ends", "some"], 2, "`--ends` cannot be `some`"),
+        (&["pairs", "-", "-"], 2, "only one file can be standard input"),
+        (&["pairs", "q.fa", "-", "--format", "sam"], 2, "cannot be standard input"),
+        (&["search", "q.fa", "-"], 2, "cannot be standard input"),
+        (&["distance", "q.fa", "r.fa", "--format", "sam"], 2, "tsv only"),
+        (&["pairs", "q.fa", "r.fa", "--matrix", "blosum62", "--match", "1"], 2, "not used"),
+        (&["pairs", "none.fa", "r.fa"], 1, "cannot read `none.fa`: No such file"),
+        (&["pairs", "folder", "r.fa"], 1, "cannot read `folder`: Is a directory"),
+        (&["pairs", "empty.fa", "r.fa"], 1, "empty.fa:1: there are no sequences"),
+        (&["pairs", "-", "r.fa"], 1, "-:1: there are no sequences"),
+        (&["pairs", "q.fa", "short.fa"], 1, "short.fa:3: there are fewer sequences than queries"),
+        (&["pairs", "q.fa", "long.fa"], 1, "long.fa:9: there are more sequences than queries"),
+        (&["distance", "cut.fq", "r.fa"], 1, "cut.fq:8: record 2: the text ends before"),
+        (&["pairs", "junk.fa", "r.fa"], 1, "junk.fa:1: record 1: a record begins with"),
+        (&["pairs", "line.fa", "r.fa"], 1, "line.fa:1: record 1: a record begins with"),
+        (&["pairs", "zip.fa", "r.fa"], 1, "it is compressed"),
+        (&["search", "q.fa", "letter.fa"], 1, "letter.fa:5: record 2: a sequence has letters"),
+        (&["pairs", "header.fa", "r.fa"], 1, "header.fa:1: record 1: a header has more"),
+        (&["pairs", "q.fa", "twice.fa", "--format", "sam"], 1, "twice.fa:3: record 2: another sequence of this name"),
+        (&["pairs", "q.fa", "r.fa", "--matrix", "none.txt"], 1, "cannot read `none.txt`"),
+        (&["pairs", "q.fa", "r.fa", "--matrix", "bad.txt"], 1, "bad.txt:2: a row has less scores"),
+        (&["pairs", "q.fa", "r.fa", "-o", "none/out"], 1, "cannot write `none/out`: No such file"),
+        (&["pairs", "q.fa", "r.fa", "-o", "folder"], 1, "cannot write `folder`: Is a directory"),
+        (&["pairs", "q.fa", "r.fa", "-o", "/dev/full"], 1, "cannot write `/dev/full`: No space left"),
+    ];
+    for (args, code, part) in wrong {
+        let output = run(&program, &folder, args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {said}");
+        assert!(said.starts_with("align: ") && said.contains(part), "{args:?}: {said}");
+    }
+    // After an error, an older file of results is unchanged, and no part of a new one is left.
+    let output = run(&program, &folder, &["pairs", "q.fa", "short.fa", "-o", "out.paf"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(folder.path("out.paf")).unwrap(), paf);
+    let left: Vec<_> =
+        std::fs::read_dir(&folder.0).unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    assert!(left.iter().all(|name| !name.ends_with(".part")), "{left:?}");
+}
