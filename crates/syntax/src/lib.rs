@@ -3,12 +3,14 @@
 
 pub mod ast;
 pub mod diagnostics;
+mod format;
 mod lexer;
 mod literals;
 mod parser;
 mod printer;
 
 pub use ast::Module;
+pub use format::format;
 pub use parser::{parse, parse_expr};
 pub use printer::print;
 

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod emit;
 pub mod explain;
 pub mod explain_error;
+pub mod fmt;
 pub mod run;
 pub mod test;
 pub mod tune;

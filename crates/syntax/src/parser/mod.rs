@@ -6,6 +6,8 @@ mod items;
 mod patterns;
 mod types;
 
+pub(crate) use types::ADDRESS_SPACES;
+
 use crate::ast::*;
 use crate::diagnostics::*;
 use crate::lexer::{Tok, Token, lex};

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The names of address spaces, in front of a pointer's target.
+pub(crate) const ADDRESS_SPACES: [&str; 5] = ["global", "shared", "constant", "texture", "private"];
+
 impl Parser<'_> {
     pub(super) fn ty(&mut self) -> R<TypeId> {
         self.nested(|p| p.ty_inner())
@@ -109,7 +112,7 @@ impl Parser<'_> {
         {
             let token = self.tokens[self.pos];
             let text = self.text_of(token);
-            if matches!(text, "global" | "shared" | "constant" | "texture" | "private") {
+            if ADDRESS_SPACES.contains(&text) {
                 space = Some(Space { text: text.into(), span: self.span_of(token) });
                 self.bump();
             }

@@ -1,0 +1,94 @@
+//! `nyala fmt`: files in their canonical form.
+
+use super::{FAILED, show_all};
+use nyala::diagnostics::{cannot_read, cannot_write};
+use nyala_base::{Diagnostic, Sources};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Format files: blanks between tokens, indentation, blank lines. Line ends stay where they are
+///
+/// Comments keep their places. The program means what it meant: a file whose tokens would change is left as it is, with an
+/// error. A file with a syntax error is left as it is, too.
+#[derive(clap::Args)]
+pub struct Fmt {
+    /// Files, folders with all files in them, or `-`: standard input, whose formatted text is printed
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    what: Vec<PathBuf>,
+    /// Change nothing; list the files that are not formatted, each with its first line that differs. The exit code is 1 if
+    /// there are any
+    #[arg(long)]
+    check: bool,
+    /// Print diagnostics as JSON on standard error, one object per line (docs/diagnostics.md)
+    #[arg(long)]
+    json: bool,
+}
+
+impl Fmt {
+    pub fn run(&self) -> u8 {
+        let mut paths = Vec::new();
+        let mut code = 0;
+        for path in &self.what {
+            if path.as_os_str() == "-" {
+                paths.push(path.clone());
+            } else if let Err(e) = super::test::collect(path, &mut paths) {
+                code = self.fail(&[cannot_read::error(path, &e.to_string())], &Sources::new());
+            }
+        }
+        for path in &paths {
+            code = code.max(self.file(path));
+        }
+        code
+    }
+
+    fn fail(&self, diagnostics: &[Diagnostic], sources: &Sources) -> u8 {
+        show_all(diagnostics, sources, self.json);
+        FAILED
+    }
+
+    fn file(&self, path: &Path) -> u8 {
+        let is_stdin = path.as_os_str() == "-";
+        let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
+        let text = match if is_stdin { read_stdin() } else { nyala::files::read(path) } {
+            Ok(text) => text,
+            Err(why) => return self.fail(&[cannot_read::error(Path::new(&name), &why)], &Sources::new()),
+        };
+        let mut sources = Sources::new();
+        let file = sources.add(name.clone(), text.clone());
+        let formatted = match nyala_syntax::format(file, &text) {
+            Ok(formatted) => formatted,
+            Err(errors) => return self.fail(&errors, &sources),
+        };
+        if self.check {
+            return match first_difference(&text, &formatted) {
+                None => 0,
+                Some((line, wanted)) => {
+                    println!("{name}:{line}: not formatted; expected `{wanted}`");
+                    FAILED
+                }
+            };
+        }
+        let written = match () {
+            () if is_stdin => std::io::stdout().write_all(formatted.as_bytes()).map_err(cannot_write::standard_output),
+            () if formatted == text => Ok(()),
+            () => std::fs::write(path, &formatted).map_err(|e| cannot_write::file(path, e)),
+        };
+        written.map_or_else(|diagnostic| self.fail(&[diagnostic], &Sources::new()), |()| 0)
+    }
+}
+
+fn read_stdin() -> Result<String, String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|e| e.to_string())?;
+    Ok(text)
+}
+
+/// The number of the first line that differs, and what it should be.
+fn first_difference<'a>(text: &str, formatted: &'a str) -> Option<(usize, &'a str)> {
+    if text == formatted {
+        return None;
+    }
+    let mut lines = text.split('\n').zip(formatted.split('\n')).enumerate();
+    let differing = lines.find(|(_, (old, new))| old != new).map(|(i, (_, new))| (i + 1, new));
+    differing.or_else(|| Some((formatted.split('\n').count(), "")))
+}
