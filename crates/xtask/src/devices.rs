@@ -16,6 +16,8 @@ use object::{Object, ObjectSymbol};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A column of the table: its runs, each with the names of one platform.
 struct Column {
@@ -199,16 +201,20 @@ fn install() {
     }
     eprintln!("installing devices of OpenCL and Vulkan on the CPU, and tools: {}", packages.join(" "));
     let apt = |args: &[&str]| {
-        sh(Command::new("apt-get")
-            .args(args)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdout(std::process::Stdio::null()))
+        sh(limited("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null()))
     };
     let installed = apt(&["update", "-qq"])
         .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &packages[..]].concat()));
     if let Err(why) = installed {
         eprintln!("not installed: {why}");
     }
+}
+
+/// A program that installs something: it ends after six minutes, since networks may hang.
+pub fn limited(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg("360").arg(program);
+    command
 }
 
 fn has_spirv_tools() -> bool {
@@ -267,12 +273,9 @@ fn cuda_tool(name: &str) -> Option<Command> {
     if cuda_home(&folder).is_none() && std::env::var_os("CI").is_some() {
         eprintln!("installing NVIDIA's compiler into target/cuda");
         let packages = ["nvcc", "crt", "runtime", "cccl"].map(|p| format!("nvidia-cuda-{p}"));
-        let installed = sh(Command::new("python3").args(["-m", "venv"]).arg(&folder)).and_then(|()| {
+        let installed = sh(limited("python3").args(["-m", "venv"]).arg(&folder)).and_then(|()| {
             let pip = folder.join("bin/pip");
-            sh(Command::new(pip)
-                .args(["install", "-q", "nvidia-nvvm"])
-                .args(&packages)
-                .stdout(std::process::Stdio::null()))
+            sh(limited(pip).args(["install", "-q", "nvidia-nvvm"]).args(&packages).stdout(std::process::Stdio::null()))
         });
         if let Err(why) = installed {
             eprintln!("not installed: {why}");
@@ -332,28 +335,25 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         };
         println!("skipped: {}, since {why}", column.name);
     }
+    // Programs are independent: each writes files of its own name. The library's, last in the table, takes longest.
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+            scope.spawn(|| {
+                while let Some(i) = programs.len().checked_sub(1 + next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = run_program(&programs[i], &there);
+                    done.lock().unwrap_or_else(|e| e.into_inner()).insert(i, result);
+                }
+            });
+        }
+    });
     let mut rows: Vec<Row> = Vec::new();
     let mut codes = registers::Codes::new();
-    for program in &programs {
-        // The interpreter defines which lines there are.
-        let lines = names(program, &mut tally)?;
-        let mut of_program: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
-        for (column, &is_there) in COLUMNS.iter().zip(&there) {
-            let cells = match (is_there, column.needs.without_runs()) {
-                (true, _) if program.runs(column).is_empty() => {
-                    tally.skipped += of_program.len();
-                    vec![Cell::Lacks(NOT_THERE.into()); of_program.len()]
-                }
-                (true, Some(good)) => vec![made(column, good, program, &mut codes, &mut tally); of_program.len()],
-                (true, None) => cells(column, program, &of_program, &mut tally),
-                (false, _) => {
-                    tally.skipped += of_program.len();
-                    vec![Cell::NotRun; of_program.len()]
-                }
-            };
-            of_program.iter_mut().zip(cells).for_each(|(row, cell)| row.2.push(cell));
-        }
+    for result in done.into_inner().unwrap_or_else(|e| e.into_inner()).into_values() {
+        let (of_program, of_its_kernels, its_tally) = result?;
         rows.extend(of_program);
+        codes.extend(of_its_kernels);
+        tally.add(its_tally);
     }
     let is_complete = there.iter().all(|there| *there);
     if let Some(version) = assembler() {
@@ -365,6 +365,30 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     }
     table(&rows, is_complete, bless, &mut tally)?;
     Ok(tally)
+}
+
+/// Runs a program in all columns that are there.
+fn run_program(program: &Program, there: &[bool]) -> Result<(Vec<Row>, registers::Codes, Tally), String> {
+    let (mut codes, mut tally) = (registers::Codes::new(), Tally::default());
+    // The interpreter defines which lines there are.
+    let lines = names(program, &mut tally)?;
+    let mut rows: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
+    for (column, &is_there) in COLUMNS.iter().zip(there) {
+        let cells = match (is_there, column.needs.without_runs()) {
+            (true, _) if program.runs(column).is_empty() => {
+                tally.skipped += rows.len();
+                vec![Cell::Lacks(NOT_THERE.into()); rows.len()]
+            }
+            (true, Some(good)) => vec![made(column, good, program, &mut codes, &mut tally); rows.len()],
+            (true, None) => cells(column, program, &rows, &mut tally),
+            (false, _) => {
+                tally.skipped += rows.len();
+                vec![Cell::NotRun; rows.len()]
+            }
+        };
+        rows.iter_mut().zip(cells).for_each(|(row, cell)| row.2.push(cell));
+    }
+    Ok((rows, codes, tally))
 }
 
 fn command(platform: &str, args: &[&str], program: &Program) -> Command {

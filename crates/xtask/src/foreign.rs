@@ -4,6 +4,7 @@
 //! It needs QEMU's user mode, Debian's cross compilers, and Rust's standard library for the architecture, of which the
 //! runtime is built. All that is missing is named, and its programs are skipped.
 
+use crate::devices::limited;
 use crate::texts::{self, output_within};
 use crate::{Tally, root, sh};
 use nyala::build::Kind;
@@ -116,14 +117,14 @@ fn install() {
     }
     if nyala_runtime::user() == 0 {
         eprintln!("installing QEMU and cross compilers");
-        let mut apt = Command::new("apt-get");
+        let mut apt = limited("apt-get");
         apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(PACKAGES);
         apt.env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
         if let Err(why) = sh(&mut apt) {
             eprintln!("not installed: {why}");
         }
     }
-    let mut rustup = Command::new("rustup");
+    let mut rustup = limited("rustup");
     rustup.args(["--quiet", "target", "add"]).args(MACHINES.iter().map(|m| m.rust));
     if let Err(why) = sh(&mut rustup) {
         eprintln!("not installed: {why}");

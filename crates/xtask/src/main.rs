@@ -105,10 +105,10 @@ enum Task {
     Bench { filter: Option<String> },
 }
 
-/// The numbers of random programs, random bodies of `vectorize`, bad inputs and random patterns in `./x test`. On two
-/// cores they take under a minute, two minutes, half a minute and half a minute.
+/// The numbers of random programs, random bodies of `vectorize`, bad inputs and random patterns in `./x test`. On two slow
+/// cores the first take three minutes, the second five.
 const N_PROGRAMS: u64 = 3_000;
-const N_LANES: u64 = 500;
+const N_LANES: u64 = 150;
 const N_INPUTS: u64 = 8_000;
 const N_PATTERNS: u64 = 300;
 /// The parts that `./x test --quick` leaves out, beside engines.
@@ -195,15 +195,24 @@ fn build_command() -> Result<(), String> {
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet"]).args(packages))
 }
 
+/// Announces a part of the tests, with the minutes since the command began.
+fn phase(name: &str) {
+    static BEGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    let minutes = BEGIN.get_or_init(std::time::Instant::now).elapsed().as_secs_f64() / 60.0;
+    eprintln!("{name} ({minutes:.1} min)");
+}
+
 fn test_devices(filter: Option<&str>) -> Result<bool, String> {
+    phase("building");
     build_command()?;
     let mut tally = Tally::default();
     if filter.is_none() {
-        eprintln!("conformance of devices");
+        phase("conformance of devices");
         tally.add(devices::run(false)?);
     }
-    eprintln!("programs on other processors");
+    phase("programs on other processors");
     tally.add(foreign::run(filter));
+    phase("end");
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)
 }
@@ -240,31 +249,33 @@ pub fn sh(command: &mut Command) -> Result<(), String> {
 
 fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     let mut tally = Tally::default();
+    phase("building");
     build_command()?;
     if filter.is_none() {
-        eprintln!("unit tests");
+        phase("unit tests");
         tally.add(unit_tests(quick)?);
-        eprintln!("tidy");
+        phase("tidy");
         tally.add(tidy::run());
     }
-    eprintln!("text tests");
+    phase("text tests");
     tally.add(texts_and_pages(filter, false, quick)?);
     if filter.is_none() {
         // The seeds and counts are fixed, so that a run can be repeated. `./x fuzz` has fresh seeds.
         let seed = Some(random::seed_of_commit());
         let forever = std::time::Duration::MAX;
         let of_quick = |n: u64| if quick { n / 16 } else { n };
-        eprintln!("random programs");
+        phase("random programs");
         tally.add(random::run(seed, forever, of_quick(N_PROGRAMS), None, random::Which::All));
         if !quick {
-            eprintln!("random bodies of `vectorize`");
+            phase("random bodies of `vectorize`");
             tally.add(random::run(seed, forever, N_LANES, None, random::Which::Lanes));
         }
-        eprintln!("bad input");
+        phase("bad input");
         tally.add(bad_input::run(seed, forever, of_quick(N_INPUTS)));
-        eprintln!("random patterns");
+        phase("random patterns");
         tally.add(patterns::run(seed, forever, of_quick(N_PATTERNS)));
     }
+    phase("end");
     if quick {
         let engines = nyala::testing::ENGINES.iter().map(|e| e.name);
         let engines: Vec<&str> = engines.filter(|name| !texts::QUICK_ENGINES.contains(name)).collect();

@@ -32,8 +32,9 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The time limit for a program of a text test, under one engine.
-pub const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// The time limit for a program of a text test, under one engine: LLVM takes more than two minutes for
+/// `lib/image/tests/devices.impala`, checked, on a slow processor.
+pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// The time limit for one file of the text tests.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
@@ -42,7 +43,7 @@ const FILE_LIMIT: Duration = Duration::from_secs(600);
 const LONG: &[&str] = &["tests/run/vectorize", "lib/image/tests", "tests/explain"];
 
 /// The number of slowest tests whose times are shown.
-const SLOWEST: usize = 5;
+const SLOWEST: usize = 20;
 
 /// Runs the tests whose paths contain `filter`. Writes expected outputs if `bless`. Leaves out engines and code for older
 /// processors if `quick`.

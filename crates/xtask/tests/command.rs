@@ -79,7 +79,7 @@ fn a_function_of_30_000_calls() {
         "static mut start = 1;\nfn h(x: i32) -> i32 {{ x ^ (x >> 2) }}\nfn main() -> i32 {{ let x = start; let mut s = 0;\n{calls} print_i32(s); 0 }}\n"
     );
     let folder = Folder::new("calls");
-    let output = nyala(&["run".as_ref(), "-O0".as_ref(), folder.write("p.impala", program).as_os_str()], 60);
+    let output = nyala(&["run".as_ref(), "-O0".as_ref(), folder.write("p.impala", program).as_os_str()], 120);
     let expected: i32 = (1..30_001).map(|x| (x ^ (x >> 2)) & 3).sum();
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected.to_string(), "{}", stderr(&output));
 }
