@@ -3,25 +3,62 @@
 use nyala_gen_llvm::{Emitted, LLVM_LIBRARY, Options, machine_name};
 pub use nyala_runtime::Cache;
 use nyala_runtime::CacheKey;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The user's cache of native code; `None` if the environment names no folder for it.
-pub fn of_user() -> Option<Cache> {
-    Cache::of_user("native")
+/// Objects that are kept between runs.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    cache: Cache,
+    /// A text that differs between compilers which make different objects of equal texts.
+    compiler: String,
 }
 
-/// The key of everything that the machine code of `emitted` depends on: the text that LLVM gets, the options, the CPU, and the
-/// builds of this compiler and of LLVM.
-pub fn key(emitted: &Emitted, options: &Options) -> CacheKey {
-    CacheKey::of(&[
-        emitted.text.as_bytes(),
-        format!("{options:?}").as_bytes(),
-        machine_name(&emitted.target).as_bytes(),
-        // The library's file identifies a build of LLVM.
-        file_id(Path::new(LLVM_LIBRARY)).as_bytes(),
-        std::env::current_exe().map(|e| file_id(&e)).unwrap_or_default().as_bytes(),
-    ])
+impl Objects {
+    /// The user's cache, for this build of the compiler; `None` if the environment names no folder for it.
+    pub fn of_user() -> Option<Objects> {
+        let compiler = std::env::current_exe().map(|e| file_id(&e)).unwrap_or_default();
+        Some(Objects { cache: Cache::of_user("native")?, compiler })
+    }
+
+    /// A cache in a folder. The texts for LLVM and for the C compiler, and the options, stand for all of this compiler but what
+    /// `compiler` names.
+    pub fn at(folder: PathBuf, compiler: String) -> Objects {
+        Objects { cache: Cache::at(folder), compiler }
+    }
+
+    /// The key of everything that the machine code of `emitted` depends on: the text that LLVM gets, the options, the CPU, and
+    /// the builds of this compiler and of LLVM.
+    pub(crate) fn key(&self, emitted: &Emitted, options: &Options) -> CacheKey {
+        CacheKey::of(&[
+            emitted.text.as_bytes(),
+            format!("{options:?}").as_bytes(),
+            machine_name(&emitted.target).as_bytes(),
+            // The library's file identifies a build of LLVM.
+            file_id(Path::new(LLVM_LIBRARY)).as_bytes(),
+            self.compiler.as_bytes(),
+        ])
+    }
+
+    /// The key of the object of a C text, which a command compiles.
+    pub(crate) fn key_of_c(&self, text: &str, command: &std::process::Command) -> CacheKey {
+        let program = command.get_program();
+        // A name without folders is searched.
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&folders).map(|f| f.join(program)).find(|f| f.exists());
+        let file = found.unwrap_or_else(|| program.into());
+        let real = file.canonicalize().unwrap_or(file);
+        let args: Vec<_> = command.get_args().collect();
+        CacheKey::of(&[b"C", text.as_bytes(), format!("{args:?}").as_bytes(), file_id(&real).as_bytes()])
+    }
+
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<Vec<u8>> {
+        self.cache.get(key)
+    }
+
+    pub(crate) fn put(&self, key: &CacheKey, object: &[u8]) {
+        self.cache.put(key, object);
+    }
 }
 
 /// A text that differs between builds of a file.

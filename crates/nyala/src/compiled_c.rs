@@ -9,6 +9,7 @@ use nyala_base::diagnostics::bug;
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::Module;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// How C text is compiled, apart from optimization. Without contraction floats have the same results everywhere.
 /// A program may compare a value with itself, and have variables that it does not read. gcc takes a masked load for one
@@ -47,8 +48,16 @@ impl Session {
     /// Compiles a flat module to native code in memory, by the system's C compiler.
     pub fn load_by_c(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
         let text = self.c_text(module, false)?;
-        let object = self.time("cc", |_| compile(&text), |o| o.as_ref().map_or(0, Vec::len));
+        let cc = compiler(&text);
+        let kept = self.options.cache.clone().map(|cache| (cache.key_of_c(&text, &cc), cache));
+        if let Some(object) = kept.as_ref().and_then(|(key, cache)| cache.get(key)) {
+            return self.load_object(&object, libraries);
+        }
+        let object = self.time("cc", |_| compile(cc, &text), |o| o.as_ref().map_or(0, Vec::len));
         let object = object.map_err(|d| self.report(*d))?;
+        if let Some((key, cache)) = kept {
+            cache.put(&key, &object);
+        }
         self.load_object(&object, libraries)
     }
 }
@@ -58,19 +67,20 @@ pub fn has_compiler() -> bool {
     tool("CC", "cc").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
+/// The command that compiles a C text, without the names of files.
+fn compiler(text: &str) -> Command {
+    let mut cc = tool("CC", "cc");
+    let level = if text.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" };
+    cc.args(FLAGS).args(library_decides()).arg(level);
+    cc
+}
+
 /// The object of a C text.
-fn compile(text: &str) -> Result<Vec<u8>, Box<Diagnostic>> {
+fn compile(mut cc: Command, text: &str) -> Result<Vec<u8>, Box<Diagnostic>> {
     let folder = temporary_folder()?;
     let (source, object) = (folder.path().join("program.c"), folder.path().join("program.o"));
     std::fs::write(&source, text).map_err(|e| Box::new(cannot_write::temporary(e)))?;
-    let mut cc = tool("CC", "cc");
-    cc.args(FLAGS)
-        .args(library_decides())
-        .arg(if text.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" })
-        .arg("-c")
-        .arg(&source)
-        .arg("-o")
-        .arg(&object);
+    cc.arg("-c").arg(&source).arg("-o").arg(&object);
     let name = cc.get_program().to_string_lossy().into_owned();
     let output = cc.output().map_err(|e| Box::new(no_linker::error(&name, "CC", e)))?;
     if !output.status.success() {

@@ -83,7 +83,7 @@ pub struct Options {
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
     /// Where native code is kept between runs.
-    pub cache: Option<cache::Cache>,
+    pub cache: Option<cache::Objects>,
     /// The device that kernels run on (`--device`).
     pub device: Device,
     /// The code of kernels for CUDA: PTX for an architecture such as `sm_90`, or [`CUDA_SOURCE`]; `None` is PTX for
@@ -717,7 +717,7 @@ impl Session {
         let options = self.llvm_options();
         // In the table of times a size of 0 is a miss.
         let lookup = |_: &mut Session| {
-            let key = cache::key(emitted, &options);
+            let key = cache.key(emitted, &options);
             let object = cache.get(&key);
             (key, object)
         };

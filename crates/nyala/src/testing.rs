@@ -94,6 +94,11 @@ pub struct Suite {
 
 /// The tests in a file's text.
 pub fn find(name: &str, text: &str) -> Suite {
+    find_some(name, text, |_| true)
+}
+
+/// The tests in a file's text, of which only those with the numbers of `keep` have entries.
+pub fn find_some(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     // Errors of syntax are reported when the program is compiled.
@@ -109,33 +114,45 @@ pub fn find(name: &str, text: &str) -> Suite {
     }
     let mut functions = functions.into_iter().peekable();
     for (i, line) in text.lines().enumerate() {
-        let mut entries = String::new();
         if let Some(query) = line.trim().strip_prefix("//?") {
-            suite.query(i + 1, query.trim(), &mut entries);
+            let entries = suite.query(i + 1, query.trim());
+            suite.keep(entries, &keep);
         }
         while let Some((_, f)) = functions.next_if(|f| f.0 == i + 1) {
-            suite.function(i + 1, f, &module, &mut entries);
+            let entries = suite.function(i + 1, f, &module);
+            suite.keep(entries, &keep);
         }
-        suite.entries.push_str(&entries);
         suite.entries.push('\n');
     }
     suite
 }
 
 impl Suite {
-    fn query(&mut self, line: usize, query: &str, out: &mut String) {
+    /// Appends the text of the last test's entries, or takes them from it.
+    fn keep(&mut self, entries: Option<String>, keep: &impl Fn(usize) -> bool) {
+        let Some(entries) = entries else { return };
+        let number = self.tests.len() - 1;
+        if keep(number) {
+            self.entries.push_str(&entries);
+        } else {
+            self.tests[number].entries.clear();
+        }
+    }
+
+    fn query(&mut self, line: usize, query: &str) -> Option<String> {
         let n = self.tests.len();
         let (known, unknown) = (format!("query_known_{n}"), format!("query_unknown_{n}"));
         let hidden = hide_arguments(query);
-        let _ = write!(out, "extern fn {known}() -> bool {{ {query} }} extern fn {unknown}() -> bool {{ {hidden} }}");
+        let text = format!("extern fn {known}() -> bool {{ {query} }} extern fn {unknown}() -> bool {{ {hidden} }}");
         let entries = vec![
             (known, "does not hold, the arguments known to partial evaluation"),
             (unknown, "does not hold, the arguments unknown to partial evaluation"),
         ];
         self.tests.push(Test { name: query.into(), line, entries });
+        Some(text)
     }
 
-    fn function(&mut self, line: usize, f: &ast::Fn, module: &ast::Module, out: &mut String) {
+    fn function(&mut self, line: usize, f: &ast::Fn, module: &ast::Module) -> Option<String> {
         let name = &f.name.text;
         let is_bool = match f.result {
             Ret::Type(ty) => match &module[ty].kind {
@@ -147,12 +164,13 @@ impl Suite {
         };
         let Some(is_bool) = is_bool.filter(|_| !matches!(f.filter, Filter::When(_)) && f.type_params.is_empty()) else {
             self.findings.push(crate::diagnostics::not_a_test::warning(f.name.span, name));
-            return;
+            return None;
         };
         let entry = format!("test_function_{}", self.tests.len());
         let result = if is_bool { "" } else { "; true" };
-        let _ = write!(out, "extern fn {entry}() -> bool {{ {name}(){result} }}");
+        let text = format!("extern fn {entry}() -> bool {{ {name}(){result} }}");
         self.tests.push(Test { name: name.to_string(), line, entries: vec![(entry, "gives `false`")] });
+        Some(text)
     }
 }
 
@@ -275,5 +293,8 @@ mod tests {
         let lines: Vec<&str> = suite.entries.lines().collect();
         assert!(lines[0].contains("{ f($(2), [3], $(-1)) == 5 }"), "{}", lines[0]);
         assert!(lines[3].contains("{ test_f(); true }") && lines[4].contains("{ test_g() }"));
+        let some = find_some("t.impala", text, |i| i == 1);
+        assert_eq!(some.tests.iter().map(|t| t.entries.len()).collect::<Vec<_>>(), [0, 1, 0]);
+        assert_eq!(some.entries.lines().map(str::is_empty).filter(|e| !e).count(), 1);
     }
 }

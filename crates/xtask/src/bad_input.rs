@@ -7,6 +7,7 @@
 mod mutate;
 pub mod reduce;
 
+use crate::queue::{own_seconds, this_program};
 use crate::{Tally, root};
 use mutate::Corpus;
 use nyala::{Options, Session};
@@ -17,24 +18,25 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time limit for one input.
+/// The limit on the processor time for one input.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// What hangs without taking processor time ends after that time by the clock.
+const WALL_LIMIT: Duration = Duration::from_secs(600);
 const MEMORY_LIMIT: u64 = 4 << 30;
 const MAX_FAULTS: usize = 5;
 /// The stack in bytes with which the `nyala` command works.
 const STACK: usize = 256 << 20;
 
-/// Makes and reads `max_inputs` inputs, or fewer if the time is over. Prints the seed, and every input that fails.
-pub fn run(seed: Option<u64>, time: Duration, max_inputs: u64) -> Tally {
-    let first = seed.unwrap_or_else(crate::random::fresh_seed);
-    println!("bad input from seed {first} (repeat one with `./x fuzz --front --seed SEED --seconds 0`)");
+/// Makes and reads `max_inputs` inputs, or fewer if the time is over. Says every input that fails. With `is_own`, inputs are
+/// made of the programs in `fuzz/` only, so that a seed stands for the same input whatever else changes.
+pub fn run(first: u64, time: Duration, max_inputs: u64, is_own: bool, say: &dyn Fn(String)) -> Tally {
     let folder = root().join("target/bad_input");
     let mut tally = Tally::default();
-    match watch(first, (time, max_inputs), &folder, &mut tally) {
-        Ok(n) => println!("{n} bad inputs read, {} of them with faults", tally.failed),
+    match watch(first, (time, max_inputs), is_own, &folder, &mut tally, say) {
+        Ok(n) => say(format!("{n} bad inputs read, {} of them with faults", tally.failed)),
         Err(e) => {
             tally.failed += 1;
-            println!("FAILED bad input: {e}");
+            say(format!("FAILED bad input: {e}"));
         }
     }
     // The inputs of a run count as one test, because their number may depend on the machine.
@@ -42,26 +44,35 @@ pub fn run(seed: Option<u64>, time: Duration, max_inputs: u64) -> Tally {
 }
 
 /// Runs processes that read inputs. Returns the number of inputs that were read.
-fn watch(first: u64, (time, max): (Duration, u64), folder: &Path, tally: &mut Tally) -> Result<u64, String> {
+fn watch(
+    first: u64,
+    (time, max): (Duration, u64),
+    is_own: bool,
+    folder: &Path,
+    tally: &mut Tally,
+    say: &dyn Fn(String),
+) -> Result<u64, String> {
     let io = |e: std::io::Error| format!("{}: {e}", folder.display());
     std::fs::create_dir_all(folder).map_err(io)?;
-    let corpus = Corpus::of_the_project();
+    let corpus = Corpus::new(is_own);
     let start = Instant::now();
     let mut seed = first;
     loop {
         let seconds = time.saturating_sub(start.elapsed()).as_secs();
-        let note = folder.join(format!("seed-{first}"));
+        let note = folder.join(format!("seed-{first}-{}", std::process::id()));
         let (seconds, left) = (seconds.to_string(), (first.saturating_add(max).saturating_sub(seed)).to_string());
         let args = ["--front", "--seed", &seed.to_string(), "--seconds", &seconds, "--programs", &left, "--note"];
-        let Some(fault) = child(|c| c.args(args).arg(&note))? else {
+        let own = is_own.then_some("--own");
+        let Some(fault) = child(|c| c.args(args).arg(&note).args(own))? else {
             seed = read_note(&note).unwrap_or(seed) + 1;
             std::fs::remove_file(&note).map_err(io)?;
             return Ok(seed - first);
         };
         seed = read_note(&note).ok_or("the process that reads bad input does not start")?;
         tally.failed += 1;
-        println!("FAILED bad input, seed {seed}: {fault}");
-        reduce_to(&folder.join(format!("{seed}.impala")), mutate::input(seed, &corpus), &fault).map_err(io)?;
+        say(format!("FAILED bad input, seed {seed}: {fault}"));
+        let path = folder.join(format!("{seed}.impala"));
+        say(reduce_to(&path, mutate::input(seed, &corpus), &fault).map_err(io)?);
         seed += 1;
         if tally.failed >= MAX_FAULTS || seed >= first.saturating_add(max) || start.elapsed() >= time {
             let _ = std::fs::remove_file(&note);
@@ -70,19 +81,17 @@ fn watch(first: u64, (time, max): (Duration, u64), folder: &Path, tally: &mut Ta
     }
 }
 
-/// Writes the smallest part of an input that still has the fault.
-fn reduce_to(path: &Path, input: String, fault: &str) -> std::io::Result<()> {
+/// Writes the smallest part of an input that still has the fault; says where, and shows it if it is short.
+fn reduce_to(path: &Path, input: String, fault: &str) -> std::io::Result<String> {
     let kind = kind(fault);
     let fails = |text: &str| {
         let written = std::fs::write(path, text);
         written.is_ok() && run_once(path).is_some_and(|f| self::kind(&f) == kind)
     };
     let reduced = if fails(&input) { reduce::reduce(input, fails) } else { input };
-    println!("{}: {} bytes", path.display(), reduced.len());
-    if reduced.len() < 2000 {
-        println!("{reduced}");
-    }
-    std::fs::write(path, &reduced)
+    std::fs::write(path, &reduced)?;
+    let shown = if reduced.len() < 2000 { &*reduced } else { "" };
+    Ok(format!("{}: {} bytes\n{shown}", path.display(), reduced.len()))
 }
 
 /// The first line of a fault, which has its place in the compiler, without names of the program.
@@ -122,8 +131,8 @@ pub fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<S
 const FAULT: i32 = 10;
 
 /// Reads inputs with seeds from `seed` on. Called in the other process.
-pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, note: &Path) -> Result<bool, String> {
-    let corpus = Corpus::of_the_project();
+pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, is_own: bool, note: &Path) -> Result<bool, String> {
+    let corpus = Corpus::new(is_own);
     let start = Instant::now();
     let mut note = std::fs::File::create(note).map_err(|e| format!("cannot write {}: {e}", note.display()))?;
     watched(TIME_LIMIT, move |started| {
@@ -161,7 +170,7 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
     let folder = root().join("target/bad_input");
     std::fs::create_dir_all(&folder).map_err(io)?;
     let input = String::from_utf8_lossy(&std::fs::read(&path).map_err(io)?).into_owned();
-    reduce_to(&folder.join("file.impala"), input, &fault).map_err(io)?;
+    println!("{}", reduce_to(&folder.join("file.impala"), input, &fault).map_err(io)?);
     Ok(false)
 }
 
@@ -185,19 +194,31 @@ pub fn examine_or_exit(examine: impl FnOnce() -> Result<(), String> + std::panic
     }
 }
 
-/// Runs `f` while another thread watches its time and memory. `f` calls its argument when it begins with an input.
+/// Runs `f` while another thread watches the processor time and the memory. `f` calls its argument when it begins with an
+/// input.
 pub fn watched(limit: Duration, f: impl FnOnce(&dyn Fn()) + Send + 'static) -> Result<bool, String> {
-    static STARTED: AtomicU64 = AtomicU64::new(u64::MAX);
-    let birth = Instant::now();
-    let started = move || STARTED.store(birth.elapsed().as_millis() as u64, Ordering::Relaxed);
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    let started = || {
+        STARTED.fetch_add(1, Ordering::Relaxed);
+    };
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || f(&started)).map_err(|e| e.to_string())?;
+    let (mut input, mut began, mut start) = (0, 0.0, Instant::now());
     while !worker.is_finished() {
-        std::thread::sleep(Duration::from_millis(2));
-        let taken = (birth.elapsed().as_millis() as u64).saturating_sub(STARTED.load(Ordering::Relaxed));
-        if taken > limit.as_millis() as u64 {
+        std::thread::sleep(Duration::from_millis(5));
+        let now = STARTED.load(Ordering::Relaxed);
+        if now != input {
+            (input, began, start) = (now, own_seconds(), Instant::now());
+        }
+        if start.elapsed() < Duration::from_millis(100) {
+            continue;
+        }
+        if own_seconds() - began > limit.as_secs_f64() {
             fail(&format!("takes more than {} s", limit.as_secs()));
         }
-        if taken > 100 && memory().is_some_and(|m| m > MEMORY_LIMIT) {
+        if start.elapsed() > WALL_LIMIT {
+            fail(&format!("hangs: no end after {} min", WALL_LIMIT.as_secs() / 60));
+        }
+        if memory().is_some_and(|m| m > MEMORY_LIMIT) {
             fail(&format!("takes more than {} GiB of memory", MEMORY_LIMIT >> 30));
         }
     }
@@ -268,13 +289,6 @@ fn programs() -> Vec<PathBuf> {
     }
     out.sort();
     out
-}
-
-/// The path of this executable, which Cargo may have replaced in the meantime.
-fn this_program() -> Result<PathBuf, String> {
-    let path = std::env::current_exe().map_err(|e| e.to_string())?;
-    let shown = path.to_string_lossy();
-    Ok(shown.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
 }
 
 #[cfg(test)]

@@ -5,16 +5,14 @@
 //! are counted too; there should be none. Records of continuations that are values look like environments, but are not
 //! functions of the program.
 //!
-//! Separate from the text tests because the judgment is about all programs together: tests, libraries, examples and
-//! benchmarks.
+//! Separate from the other text tests since it counts in all programs: tests, libraries, examples and benchmarks.
 
-use crate::{Tally, root, texts};
+use crate::{root, texts};
 use nyala::testing;
 use nyala_base::Span;
 use nyala_flat::{Callee, InstOp, Module, Terminator};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,40 +25,57 @@ const HEADER: &str =
 /// not list.
 type Counts = (usize, usize, usize);
 
-/// Compares the numbers with those of the file, or writes them to it.
-pub fn run(bless: bool) -> Tally {
-    let mut tally = Tally::default();
-    let golden = root().join("tests/closures.txt");
-    let found = render(&count_all());
-    if bless {
-        if let Err(e) = std::fs::write(&golden, found) {
-            println!("FAILED closures: cannot write {}: {e}", golden.display());
-            tally.failed += 1;
-        }
-        return tally;
-    }
-    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-    if expected == found {
-        tally.passed += 1;
-    } else {
-        tally.failed += 1;
-        println!("FAILED closures: function values that are left (`./x bless closures` accepts it)");
-        print!("{}", texts::diff(&expected, &found));
-    }
-    tally
+fn golden() -> PathBuf {
+    root().join("tests/closures.txt")
+}
+
+/// Writes the numbers of all programs.
+pub fn bless() -> Result<bool, String> {
+    std::fs::write(golden(), render(&count_all())).map_err(|e| format!("cannot write tests/closures.txt: {e}"))?;
+    Ok(true)
+}
+
+/// Whether a file is one of those whose values are counted.
+pub fn counts_in(path: &Path) -> bool {
+    FOLDERS.iter().any(|folder| path.starts_with(root().join(folder)))
+}
+
+/// Compares a program's numbers with its line; its fault.
+pub fn check(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(golden()).unwrap_or_default();
+    let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let expected: String = text.lines().filter(|l| l.starts_with(&format!("{name}: "))).collect();
+    let found = count_file(path).filter(|&(environments, calls, _)| (environments, calls) != (0, 0));
+    let found = found.map(|counts| line(&name, counts)).unwrap_or_default();
+    (expected != found.trim_end()).then(|| {
+        let shown =
+            |line: &str| if line.is_empty() { "no function values".into() } else { line.trim_end().to_string() };
+        format!(
+            "function values are left (`./x bless closures` accepts it):\n- {}\n+ {}",
+            shown(&expected),
+            shown(&found)
+        )
+    })
+}
+
+/// Lines about files that are not there.
+pub fn stale() -> Vec<String> {
+    let text = std::fs::read_to_string(golden()).unwrap_or_default();
+    let paths = text.lines().filter(|l| !l.starts_with('#')).filter_map(|l| Some(l.split_once(": ")?.0.to_string()));
+    paths.filter(|path| !root().join(path).exists()).collect()
 }
 
 fn render(counts: &BTreeMap<String, Counts>) -> String {
-    let mut out = String::from(HEADER);
-    for (path, (environments, calls, unlisted)) in counts {
-        let _ = write!(out, "{path}: {environments} environments, {calls} indirect calls");
-        out.push_str(&if *unlisted > 0 {
-            format!(", {unlisted} environments that `explain` lacks\n")
-        } else {
-            "\n".into()
-        });
-    }
-    out
+    let lines: String = counts.iter().map(|(path, counts)| line(path, *counts)).collect();
+    HEADER.to_string() + &lines
+}
+
+fn line(path: &str, (environments, calls, unlisted): Counts) -> String {
+    let unlisted = match unlisted {
+        0 => String::new(),
+        n => format!(", {n} environments that `explain` lacks"),
+    };
+    format!("{path}: {environments} environments, {calls} indirect calls{unlisted}\n")
 }
 
 /// The numbers of all programs that have function values left.

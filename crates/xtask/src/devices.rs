@@ -1,6 +1,7 @@
 //! The conformance list of devices: programs in `tests/device/conformance`, each instantiated with the names of each
 //! platform in `tests/device/platforms`, on every engine and device there is; and tests of libraries ([`LIBRARIES`]).
-//! `./x test --devices` runs it, `./x bless devices` writes its table into `docs/devices.md`.
+//! `./x test --devices` runs what needs no other tools, and makes the texts for the rest; `./x test --all devices` runs all of it, and
+//! `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
 //! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler or, of a
@@ -9,11 +10,12 @@
 //! kernels in SPIR-V by the words of `spirv-val`. Kernels in C++ for high-level synthesis are compiled with a stand-in for the
 //! tools' header (`tests/hls`), and run.
 
+use crate::queue::{Answer, Order};
 use crate::registers;
 use crate::texts::{TIME_LIMIT, nyala, output_within};
-use crate::{Tally, root, sh};
+use crate::{Tally, root};
 use object::{Object, ObjectSymbol};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -180,44 +182,7 @@ fn page() -> PathBuf {
     root().join("docs/devices.md")
 }
 
-/// Brings what the list needs, where the machine lets us.
-fn install() {
-    let has = |platform: &str| {
-        let is_device = format!(", {platform}: device");
-        nyala_runtime::device_overview().iter().any(|l| l.contains(&is_device))
-    };
-    let mut packages = Vec::new();
-    if !has("OpenCL") {
-        packages.extend(["pocl-opencl-icd", "ocl-icd-libopencl1"]);
-    }
-    if !has("Vulkan") {
-        packages.extend(["mesa-vulkan-drivers", "libvulkan1"]);
-    }
-    if !has_spirv_tools() {
-        packages.push("spirv-tools");
-    }
-    if packages.is_empty() || nyala_runtime::user() != 0 || std::env::var_os("CI").is_none() {
-        return;
-    }
-    eprintln!("installing devices of OpenCL and Vulkan on the CPU, and tools: {}", packages.join(" "));
-    let apt = |args: &[&str]| {
-        sh(limited("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null()))
-    };
-    let installed = apt(&["update", "-qq"])
-        .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &packages[..]].concat()));
-    if let Err(why) = installed {
-        eprintln!("not installed: {why}");
-    }
-}
-
-/// A program that installs something: it ends after six minutes, since networks may hang.
-pub fn limited(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new("timeout");
-    command.arg("360").arg(program);
-    command
-}
-
-fn has_spirv_tools() -> bool {
+pub fn has_spirv_tools() -> bool {
     Command::new("spirv-val").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
@@ -264,27 +229,20 @@ fn simulation(platform: &str, args: &[&str], program: &Program) -> Result<PathBu
 
 /// A program of NVIDIA's CUDA toolkit, with the variable that names its folder: of the machine, or from Python's packages in
 /// `target/cuda`.
-fn cuda_tool(name: &str) -> Option<Command> {
+pub fn cuda_tool(name: &str) -> Option<Command> {
     let works = |command: &mut Command| command.arg("--version").output().is_ok_and(|o| o.status.success());
     if works(&mut Command::new(name)) {
         return Some(Command::new(name));
     }
-    let folder = root().join("target/cuda");
-    if cuda_home(&folder).is_none() && std::env::var_os("CI").is_some() {
-        eprintln!("installing NVIDIA's compiler into target/cuda");
-        let packages = ["nvcc", "crt", "runtime", "cccl"].map(|p| format!("nvidia-cuda-{p}"));
-        let installed = sh(limited("python3").args(["-m", "venv"]).arg(&folder)).and_then(|()| {
-            let pip = folder.join("bin/pip");
-            sh(limited(pip).args(["install", "-q", "nvidia-nvvm"]).args(&packages).stdout(std::process::Stdio::null()))
-        });
-        if let Err(why) = installed {
-            eprintln!("not installed: {why}");
-        }
-    }
-    let home = cuda_home(&folder)?;
+    let home = cuda_home(&cuda_folder())?;
     let mut command = Command::new(home.join("bin").join(name));
     command.env("CUDA_HOME", home);
     Some(command)
+}
+
+/// The environment of Python's with NVIDIA's packages.
+pub fn cuda_folder() -> PathBuf {
+    root().join("target/cuda")
 }
 
 /// The CUDA toolkit in a folder with an environment of Python's.
@@ -308,9 +266,8 @@ fn is_there(needs: Needs) -> bool {
         .is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.starts_with("works") && l.contains(needs)))
 }
 
-/// Runs the list; writes its table if `bless`.
-pub fn run(bless: bool) -> Result<Tally, String> {
-    install();
+/// The programs of the list.
+fn programs() -> Result<Vec<Program>, String> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder().join("conformance"))
         .map_err(|e| format!("tests/device/conformance: {e}"))?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -318,8 +275,106 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         .collect();
     paths.sort();
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let mut programs: Vec<Program> =
-        paths.into_iter().map(|path| Program { name: stem(&path), path, is_library: false }).collect();
+    Ok(paths.into_iter().map(|path| Program { name: stem(&path), path, is_library: false }).collect())
+}
+
+/// What the gate needs of a column: its runs, if they need nothing but Rust's toolchain and a C++ compiler; else its kernels
+/// as text.
+fn is_in_gate(column: &Column) -> bool {
+    matches!(column.needs, Needs::Nothing | Needs::Linker | Needs::Cpp)
+}
+
+/// The orders for the gate: each program in each column.
+pub fn orders() -> Result<(Vec<Order>, Vec<String>), String> {
+    let (mut orders, mut skipped) = (Vec::new(), Vec::new());
+    if !is_there(Needs::Cpp) {
+        skipped.push(format!("HLS C++: there is no `{CPP}`"));
+    }
+    for program in programs()? {
+        for column in COLUMNS.iter().filter(|c| !is_in_gate(c) || is_there(c.needs)) {
+            let words = ["device".into(), program.name.clone(), column.name.to_string()];
+            let cost = if column.name == "host" { 2.0 } else { 1.0 };
+            orders.push(Order { words: words.into(), cost });
+        }
+    }
+    Ok((orders, skipped))
+}
+
+/// Performs an order: a program and a column.
+pub fn perform(words: &[String]) -> Answer {
+    let mut found = Found::default();
+    if let Err(why) = perform_into(words, &mut found) {
+        found.faults.push(why);
+    }
+    Answer { faults: found.faults, skipped: found.lacks.into_iter().collect(), ..Answer::default() }
+}
+
+fn perform_into(words: &[String], found: &mut Found) -> Result<(), String> {
+    let malformed = || format!("malformed order {words:?}");
+    let [program, column] = words else { return Err(malformed()) };
+    let program = programs()?.into_iter().find(|p| p.name == *program).ok_or_else(malformed)?;
+    let column = COLUMNS.iter().find(|c| c.name == *column).ok_or_else(malformed)?;
+    if !is_in_gate(column) {
+        return column.runs.iter().try_for_each(|(platform, args)| emitted(column, platform, args, &program, found));
+    }
+    match column.needs.without_runs() {
+        Some(good) => drop(made(column, good, &program, &mut registers::Codes::new(), found)),
+        None => {
+            let lines = names(&program, found)?;
+            let rows: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
+            cells(column, &program, &rows, found);
+        }
+    }
+    Ok(())
+}
+
+/// Makes the text of a program's kernels for a platform, which a tool or a device elsewhere takes.
+fn emitted(column: &Column, platform: &str, args: &[&str], program: &Program, found: &mut Found) -> Result<(), String> {
+    let stage = match column.needs {
+        Needs::Cuda(assembly) => assembly.stage,
+        Needs::Device("OpenCL") => "opencl",
+        _ => "spirv",
+    };
+    // A program for one platform on a device of another one is made when it runs.
+    if args.contains(&"--device") {
+        return Ok(());
+    }
+    let out = root().join("target/device");
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    let text = out.join(format!("{}.{stage}.{}", program.name, std::process::id()));
+    let run = command(platform, args, program);
+    let mut emit = Command::new(nyala());
+    emit.current_dir(root()).args(["emit", "--stage", stage, "-o"]).arg(&text).args(run.get_args().skip(1));
+    let (status, output, errors) = output_within(&mut emit, TIME_LIMIT)?;
+    let size = std::fs::metadata(&text).map_or(0, |m| m.len());
+    let _ = std::fs::remove_file(&text);
+    match errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+        Some(why) => drop(found.lacks.insert(format!("{} as {}: {why}", program.name, column.name))),
+        None if status == Some(0) && size > 0 => {}
+        None => return Err(format!("{platform} {}: {output}{errors}", args.join(" "))),
+    }
+    Ok(())
+}
+
+/// What runs of programs found.
+#[derive(Default)]
+struct Found {
+    tally: Tally,
+    faults: Vec<String>,
+    /// What platforms lack, with the programs that need it.
+    lacks: BTreeSet<String>,
+}
+
+impl Found {
+    fn fail(&mut self, fault: String) {
+        self.tally.failed += 1;
+        self.faults.push(fault);
+    }
+}
+
+/// Runs the whole list, with the libraries, in all columns; writes its table if `bless`. What is missing is a failure.
+pub fn run(bless: bool) -> Result<Tally, String> {
+    let mut programs = programs()?;
     let library =
         |(name, path): &(&str, &str)| Program { name: name.to_string(), path: root().join(path), is_library: true };
     programs.extend(LIBRARIES.iter().map(library));
@@ -333,7 +388,8 @@ pub fn run(bless: bool) -> Result<Tally, String> {
             Needs::Cpp => format!("there is no `{CPP}`"),
             Needs::Nothing | Needs::Linker => String::new(),
         };
-        println!("skipped: {}, since {why}", column.name);
+        println!("FAILED {}: {why}; `./x setup` may bring it", column.name);
+        tally.failed += 1;
     }
     // Programs are independent: each writes files of its own name. The library's, last in the table, takes longest.
     let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
@@ -350,10 +406,11 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     let mut rows: Vec<Row> = Vec::new();
     let mut codes = registers::Codes::new();
     for result in done.into_inner().unwrap_or_else(|e| e.into_inner()).into_values() {
-        let (of_program, of_its_kernels, its_tally) = result?;
+        let (of_program, of_its_kernels, found) = result?;
         rows.extend(of_program);
         codes.extend(of_its_kernels);
-        tally.add(its_tally);
+        found.faults.iter().for_each(|fault| println!("FAILED {fault}"));
+        tally.add(found.tally);
     }
     let is_complete = there.iter().all(|there| *there);
     if let Some(version) = assembler() {
@@ -368,27 +425,27 @@ pub fn run(bless: bool) -> Result<Tally, String> {
 }
 
 /// Runs a program in all columns that are there.
-fn run_program(program: &Program, there: &[bool]) -> Result<(Vec<Row>, registers::Codes, Tally), String> {
-    let (mut codes, mut tally) = (registers::Codes::new(), Tally::default());
+fn run_program(program: &Program, there: &[bool]) -> Result<(Vec<Row>, registers::Codes, Found), String> {
+    let (mut codes, mut found) = (registers::Codes::new(), Found::default());
     // The interpreter defines which lines there are.
-    let lines = names(program, &mut tally)?;
+    let lines = names(program, &mut found)?;
     let mut rows: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
     for (column, &is_there) in COLUMNS.iter().zip(there) {
         let cells = match (is_there, column.needs.without_runs()) {
             (true, _) if program.runs(column).is_empty() => {
-                tally.skipped += rows.len();
+                found.tally.skipped += rows.len();
                 vec![Cell::Lacks(NOT_THERE.into()); rows.len()]
             }
-            (true, Some(good)) => vec![made(column, good, program, &mut codes, &mut tally); rows.len()],
-            (true, None) => cells(column, program, &rows, &mut tally),
+            (true, Some(good)) => vec![made(column, good, program, &mut codes, &mut found); rows.len()],
+            (true, None) => cells(column, program, &rows, &mut found),
             (false, _) => {
-                tally.skipped += rows.len();
+                found.tally.skipped += rows.len();
                 vec![Cell::NotRun; rows.len()]
             }
         };
         rows.iter_mut().zip(cells).for_each(|(row, cell)| row.2.push(cell));
     }
-    Ok((rows, codes, tally))
+    Ok((rows, codes, found))
 }
 
 fn command(platform: &str, args: &[&str], program: &Program) -> Command {
@@ -405,12 +462,11 @@ fn command(platform: &str, args: &[&str], program: &Program) -> Command {
 }
 
 /// The lines of a program without their ends.
-fn names(program: &Program, tally: &mut Tally) -> Result<Vec<String>, String> {
+fn names(program: &Program, found: &mut Found) -> Result<Vec<String>, String> {
     let (_, output, errors) = output_within(&mut command("opencl", INTERP, program), TIME_LIMIT)?;
     let names: Vec<String> = output.lines().filter_map(|l| Some(l.rsplit_once(": ")?.0.to_string())).collect();
     if names.is_empty() {
-        println!("FAILED {}: it prints nothing\n{errors}", program.name);
-        tally.failed += 1;
+        found.fail(format!("{}: it prints nothing\n{errors}", program.name));
     }
     Ok(names)
 }
@@ -441,7 +497,7 @@ fn code_object(platform: &str, args: &[&str], program: &Program) -> registers::A
 }
 
 /// Makes machine code of a program's kernels, or checks them.
-fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::Codes, tally: &mut Tally) -> Cell {
+fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::Codes, found: &mut Found) -> Cell {
     for (i, (platform, args)) in program.runs(column).iter().enumerate() {
         let made = match column.needs {
             Needs::Cuda(assembly) => assemble(assembly, platform, args, program),
@@ -450,7 +506,7 @@ fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::C
         };
         let said = match made {
             Ok((said, _)) if said.starts_with(NO_KERNEL) => {
-                tally.skipped += 1;
+                found.tally.skipped += 1;
                 return Cell::Lacks(NOT_THERE.into());
             }
             Ok((said, code)) => {
@@ -458,17 +514,17 @@ fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::C
                 if let (Needs::Cuda(assembly), 0, false) = (column.needs, i, program.is_library) {
                     registers::add(codes, &program.name, assembly.which, &said, &code);
                 }
-                tally.passed += 1;
+                found.tally.passed += 1;
                 continue;
             }
             Err(why) => why,
         };
         if let Some(why) = said.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
-            tally.skipped += 1;
+            found.tally.skipped += 1;
+            found.lacks.insert(format!("{} on {}: {why}", program.name, column.name));
             return Cell::Lacks(why.into());
         }
-        println!("FAILED {} on {}, {platform} {}: {said}", program.name, column.name, args.join(" "));
-        tally.failed += 1;
+        found.fail(format!("{} on {}, {platform} {}: {said}", program.name, column.name, args.join(" ")));
         return Cell::Fails;
     }
     good
@@ -564,7 +620,7 @@ fn assemble(
     Ok((output + &errors, code))
 }
 
-fn cells(column: &Column, program: &Program, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {
+fn cells(column: &Column, program: &Program, rows: &[Row], results: &mut Found) -> Vec<Cell> {
     let mut cells = vec![Cell::Ok; rows.len()];
     for (platform, args) in program.runs(column) {
         let shown = format!("{} on {}, {platform} {}", program.name, column.name, args.join(" "));
@@ -588,14 +644,18 @@ fn cells(column: &Column, program: &Program, rows: &[Row], tally: &mut Tally) ->
                 (None, Some(why)) => Cell::Lacks(why.to_string()),
                 (said, _) => {
                     let said = said.map_or(format!("not printed\n{errors}"), |s| s.to_string());
-                    println!("FAILED {shown}: {}: {said}", row.1);
+                    results.fail(format!("{shown}: {}: {said}", row.1));
                     Cell::Fails
                 }
             };
             match found {
-                Cell::Ok | Cell::Assembled | Cell::Valid => tally.passed += 1,
-                Cell::Fails => tally.failed += 1,
-                Cell::Lacks(_) | Cell::NotRun => tally.skipped += 1,
+                Cell::Ok | Cell::Assembled | Cell::Valid => results.tally.passed += 1,
+                Cell::Fails => {}
+                Cell::Lacks(ref why) => {
+                    results.tally.skipped += 1;
+                    results.lacks.insert(format!("{} on {}: {why}", program.name, column.name));
+                }
+                Cell::NotRun => results.tally.skipped += 1,
             }
             if found != Cell::Ok && *cell != Cell::Fails {
                 *cell = found;

@@ -155,7 +155,7 @@ fn session(annotations: bool, opt_level: u8, cpu: Option<&str>) -> Session {
     Session::new(Options {
         partial_evaluation: annotations,
         opt_level,
-        cpu: cpu.map(Into::into),
+        cpu: cpu.or(crate::texts::gate_cpu()).map(Into::into),
         verify: true,
         ..Options::default()
     })

@@ -1,10 +1,9 @@
 //! Programs on processors of other architectures, by QEMU: the test functions of `tests/run` are compiled for them, called from
-//! C, and must hold as they do here. `./x test --devices` runs it.
+//! C, and must hold as they do here. `./x test --all processors` runs it.
 //!
 //! It needs QEMU's user mode, Debian's cross compilers, and Rust's standard library for the architecture, of which the
-//! runtime is built. All that is missing is named, and its programs are skipped.
+//! runtime is built. `./x setup` brings them; what is missing is a failure.
 
-use crate::devices::limited;
 use crate::texts::{self, output_within};
 use crate::{Tally, root, sh};
 use nyala::build::Kind;
@@ -50,8 +49,8 @@ const MACHINES: &[Machine] = &[
 const ALL: &[&str] = &["tests/run"];
 const LANES: &[&str] = &["tests/run/vectorize"];
 
-/// Packages of Debian.
-const PACKAGES: &[&str] = &[
+/// Packages of Debian that are needed.
+pub const PACKAGES: &[&str] = &[
     "qemu-user",
     "gcc-aarch64-linux-gnu",
     "libc6-dev-arm64-cross",
@@ -110,35 +109,18 @@ fn target() -> PathBuf {
     root().join("target/foreign")
 }
 
-fn install() {
-    let is_there = MACHINES.iter().all(|m| Command::new(m.emulator()).arg("--version").output().is_ok());
-    if std::env::var_os("CI").is_none() || is_there {
-        return;
-    }
-    if nyala_runtime::user() == 0 {
-        eprintln!("installing QEMU and cross compilers");
-        let mut apt = limited("apt-get");
-        apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(PACKAGES);
-        apt.env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
-        if let Err(why) = sh(&mut apt) {
-            eprintln!("not installed: {why}");
-        }
-    }
-    let mut rustup = limited("rustup");
-    rustup.args(["--quiet", "target", "add"]).args(MACHINES.iter().map(|m| m.rust));
-    if let Err(why) = sh(&mut rustup) {
-        eprintln!("not installed: {why}");
-    }
+/// Rust's names of the targets, whose standard libraries are needed.
+pub fn targets() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().map(|m| m.rust)
 }
 
 /// Runs the programs whose paths contain `filter`.
 pub fn run(filter: Option<&str>) -> Tally {
-    install();
     let mut tally = Tally::default();
     for machine in MACHINES {
         if let Err(why) = machine.prepare() {
-            println!("skipped: programs on {}, since {why}", machine.arch);
-            tally.skipped += 1;
+            println!("FAILED programs on {}: {why}; `./x setup` may bring it", machine.arch);
+            tally.failed += 1;
             continue;
         }
         for (cpu, emulated, folders) in machine.cpus {

@@ -1,10 +1,12 @@
 //! All automation, the text-test runner included.
 #![forbid(unsafe_code)]
 
+mod all;
 mod bad_input;
 mod bench;
 mod book;
 mod closures;
+mod costs;
 mod demo;
 mod devices;
 mod evaluate;
@@ -12,12 +14,15 @@ mod foreign;
 mod pages;
 mod patterns;
 mod plots;
+mod queue;
 mod random;
 mod registers;
 mod replay;
+mod setup;
 mod snippets;
 mod texts;
 mod tidy;
+mod work;
 
 /// A quarter of the time of compilation is the allocation of small objects.
 #[global_allocator]
@@ -39,22 +44,38 @@ struct Cli {
 enum Task {
     /// Blur a photograph with a specialized program, and show how
     Demo,
-    /// Run the whole test suite
+    /// Run the tests that guard a change; with FILTER, all text tests whose path contains it
     Test {
-        /// Run only the quick part
+        /// Run only what takes a minute or two
         #[arg(long)]
         quick: bool,
-        /// Run only the tests for other machines: the conformance list on the interpreter, the host, and each device
-        /// present, and programs on other processors, by QEMU; with FILTER, only those programs
-        #[arg(long, conflicts_with = "quick")]
+        /// Run only the conformance list of devices: on the interpreter and the host, and as texts for all platforms
+        #[arg(long, conflicts_with_all = ["quick", "filter"])]
         devices: bool,
+        /// Run everything there is, or a part (`--all list` names them); with another FILTER, all of those text tests. It goes on
+        /// where it was interrupted
+        #[arg(long, conflicts_with_all = ["quick", "devices"])]
+        all: bool,
+        /// With `--all`: begin from the start
+        #[arg(long, requires = "all")]
+        anew: bool,
         /// Run only text tests whose path contains this
         filter: Option<String>,
     },
+    /// Install what tests of devices and other processors need
+    Setup,
+    /// Run orders of a queue of tests
+    #[command(hide = true)]
+    Work {
+        /// The queue's socket
+        socket: PathBuf,
+    },
     /// Write the expected outputs of text tests, and the pages of docs/ that are generated from the sources
     Bless {
-        /// Only tests and pages whose path contains this
+        /// Only tests and pages whose path contains this; `costs`, `closures` and `devices` write their tables
         filter: Option<String>,
+        /// With `costs`: only files whose path contains this
+        rest: Option<String>,
     },
     /// Run random programs under all engines, or compile bad input (`--front`)
     Fuzz {
@@ -73,6 +94,9 @@ enum Task {
         /// Read the inputs in this process
         #[arg(long, hide = true)]
         child: bool,
+        /// Make inputs of the programs in fuzz/ only
+        #[arg(long, hide = true)]
+        own: bool,
         /// File in which that process notes the seeds
         #[arg(long, hide = true)]
         note: Option<PathBuf>,
@@ -105,15 +129,8 @@ enum Task {
     Bench { filter: Option<String> },
 }
 
-/// The numbers of random programs, random bodies of `vectorize`, bad inputs and random patterns in `./x test`. On two slow
-/// cores the first take three minutes, the second five.
-const N_PROGRAMS: u64 = 3_000;
-const N_LANES: u64 = 150;
-const N_INPUTS: u64 = 8_000;
-const N_PATTERNS: u64 = 300;
-/// The parts that `./x test --quick` leaves out, beside engines.
-const LEFT_OUT: &str = "tests of the crates that are programs of their own (crates/*/tests), native code for older processors, \
-                        counts of function values, random bodies of `vectorize`, 15 of 16 random programs, bad inputs and random patterns";
+/// `./x test --quick` makes one in this many random programs of the gate.
+const QUICK_SHARE: u64 = 16;
 
 /// The numbers of tests that passed, failed and were skipped.
 #[derive(Default)]
@@ -124,6 +141,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts a test, and shows its faults.
+    fn count(&mut self, name: &str, faults: &[String]) {
+        faults.iter().for_each(|fault| println!("FAILED {name}: {fault}"));
+        match faults {
+            [] => self.passed += 1,
+            _ => self.failed += 1,
+        }
+    }
+
     fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -140,23 +166,36 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ok = match cli.task {
         Task::Demo => demo::run(),
-        Task::Test { devices: true, filter, .. } => test_devices(filter.as_deref()),
+        Task::Test { devices: true, .. } => test_devices(),
+        Task::Test { all: true, filter, anew, .. } => all::run(filter.as_deref(), anew),
         Task::Test { quick, filter, .. } => test(quick, filter.as_deref()),
+        Task::Setup => setup::run(),
+        Task::Work { socket } => queue::work(&socket),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
-        Task::Bless { filter } => texts_and_pages(filter.as_deref(), true, true).map(|t| t.failed == 0),
-        Task::Fuzz { front: true, child, note, seed, file, seconds, programs, .. } => {
+        Task::Bless { filter, rest } => bless(filter.as_deref(), rest.as_deref()),
+        Task::Fuzz { front: true, child, own, note, seed, file, seconds, programs, .. } => {
             let time = std::time::Duration::from_secs(seconds);
             match (child, file, note) {
                 (true, Some(file), _) => bad_input::read_file(&file),
-                (true, None, Some(note)) => bad_input::read_inputs(seed.unwrap_or(0), time, programs, &note),
+                (true, None, Some(note)) => bad_input::read_inputs(seed.unwrap_or(0), time, programs, own, &note),
                 (_, Some(file), _) => bad_input::run_file(&file),
-                _ => Ok(bad_input::run(seed, time, programs).failed == 0),
+                _ => {
+                    let first = seed.unwrap_or_else(random::fresh_seed);
+                    println!(
+                        "bad input from seed {first} (repeat one with `./x fuzz --front --seed SEED --seconds 0`)"
+                    );
+                    Ok(bad_input::run(first, time, programs, own, &|said| println!("{said}")).failed == 0)
+                }
             }
         }
         Task::Fuzz { patterns: true, seed, seconds, programs, .. } => {
             let limit =
                 if programs == u64::MAX { std::time::Duration::from_secs(seconds) } else { std::time::Duration::MAX };
-            Ok(patterns::run(seed, limit, programs).failed == 0)
+            let first = seed.unwrap_or_else(random::fresh_seed);
+            println!(
+                "random patterns from seed {first} (repeat with `./x fuzz --patterns --seed SEED --programs NUMBER`)"
+            );
+            Ok(patterns::run(first, limit, programs, &|said| println!("{said}")).failed == 0)
         }
         Task::Fuzz { file: Some(file), child: true, .. } => random::check_file(&file),
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
@@ -167,8 +206,22 @@ fn main() -> ExitCode {
                 (_, true) => random::Which::Interpreted,
                 _ => random::Which::All,
             };
-            let tally = random::run(seed, time, programs, keep.as_deref(), which);
-            Ok(tally.failed == 0)
+            let first = seed.unwrap_or_else(random::fresh_seed);
+            let option =
+                if lanes { "--lanes " } else { "" }.to_string() + if interpreted { "--interpreted " } else { "" };
+            println!("random programs from seed {first} (repeat one with `./x fuzz {option}--seed SEED --programs 1`)");
+            let plan = random::Plan {
+                first,
+                before: 0,
+                max_programs: programs,
+                time,
+                which,
+                cpus: random::all_cpus(),
+                keep: keep.as_deref(),
+                has_limits: false,
+                threads: std::thread::available_parallelism().map_or(2, |n| n.get()),
+            };
+            Ok(random::run(&plan, &|said| println!("{said}")).failed == 0)
         }
         Task::Replay { revision, filter } => replay::run(&revision, filter.as_deref()),
         Task::Tidy => {
@@ -191,7 +244,8 @@ fn main() -> ExitCode {
 
 /// Builds the command under test, and the runtime that it links.
 fn build_command() -> Result<(), String> {
-    let packages = ["--package", "nyala", "--package", "nyala-runtime"];
+    // With this program, so that dependencies have the same features as when Cargo builds it alone.
+    let packages = ["--package", "nyala", "--package", "nyala-runtime", "--package", "xtask"];
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet"]).args(packages))
 }
 
@@ -202,39 +256,76 @@ fn phase(name: &str) {
     eprintln!("{name} ({minutes:.1} min)");
 }
 
-fn test_devices(filter: Option<&str>) -> Result<bool, String> {
+fn test_devices() -> Result<bool, String> {
+    let _lock = lock()?;
     phase("building");
     build_command()?;
-    let mut tally = Tally::default();
-    if filter.is_none() {
-        phase("conformance of devices");
-        tally.add(devices::run(false)?);
-    }
-    phase("programs on other processors");
-    tally.add(foreign::run(filter));
+    phase("conformance of devices");
+    let (orders, skipped) = devices::orders()?;
+    let (tally, lacks) = run_orders(orders)?;
+    lacks.iter().for_each(|what| println!("lacking: {what}"));
+    skipped.iter().for_each(|what| println!("skipped: {what}"));
     phase("end");
-    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    println!(
+        "left out, in `./x test --all devices`: PoCL, lavapipe, nvcc, ptxas, spirv-val, and the tests of lib/image on devices"
+    );
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped + skipped.len());
     Ok(tally.failed == 0)
 }
 
-/// Runs the text tests, and compares the pages that are made from the sources.
-fn texts_and_pages(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
-    if filter == Some("devices") && bless {
-        build_command()?;
-        return devices::run(true);
+/// Runs orders that are a test each. Returns what programs lack on platforms, too.
+pub fn run_orders(orders: Vec<queue::Order>) -> Result<(Tally, std::collections::BTreeSet<String>), String> {
+    let (mut tally, mut lacks) = (Tally::default(), std::collections::BTreeSet::new());
+    queue::run(orders, |order, answer| {
+        lacks.extend(answer.skipped);
+        tally.count(&order.words.join(" "), &answer.faults);
+    })?;
+    Ok((tally, lacks))
+}
+
+fn bless(filter: Option<&str>, rest: Option<&str>) -> Result<bool, String> {
+    let _lock = lock()?;
+    build_command()?;
+    match (filter, rest) {
+        (Some("devices"), None) => return devices::run(true).map(|t| t.failed == 0),
+        (Some("closures"), None) => return closures::bless(),
+        (Some("costs"), _) => return texts::bless_costs(rest),
+        (_, Some(_)) => return Err("only `costs` takes a second word".into()),
+        _ => {}
     }
-    if filter == Some("closures") {
-        return Ok(closures::run(bless));
-    }
-    let mut tally = pages::run(filter, bless);
-    tally.add(texts::run(filter, bless, quick)?);
-    if filter.is_none() && !quick {
-        tally.add(closures::run(bless));
-    }
-    if tally.passed + tally.failed == 0 {
-        return Err(format!("no text test has `{}` in its path", filter.unwrap_or_default()));
+    let mut tally = pages::run(filter, true);
+    tally.add(run_texts(filter, true, texts::Tier::Quick, Vec::new())?);
+    Ok(tally.failed == 0)
+}
+
+/// Runs text tests, and other orders beside them.
+fn run_texts(filter: Option<&str>, bless: bool, tier: texts::Tier, others: Vec<queue::Order>) -> Result<Tally, String> {
+    let (mut orders, left_out) = texts::orders(filter, bless, tier)?;
+    orders.extend(others);
+    let (mut results, mut tally) = (texts::Results::new(tier)?, Tally::default());
+    queue::run(orders, |order, answer| match &*order.words[0] {
+        "text" => results.add(order, answer),
+        _ => tally.count(&order.words.join(" "), &answer.faults),
+    })?;
+    tally.add(results.end());
+    if left_out.runs + left_out.tests > 0 {
+        println!(
+            "left out, in `./x test --all`: {} runs of files under an engine, and {} of tests of files of which a part runs",
+            left_out.runs, left_out.tests
+        );
     }
     Ok(tally)
+}
+
+/// Two runs of tests in one checkout would write the same files: the second waits.
+pub fn lock() -> Result<std::fs::File, String> {
+    let path = queue::cache_folder().with_file_name("test.lock");
+    let file = std::fs::File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    if file.try_lock().is_err() {
+        eprintln!("waiting for another run of tests in this checkout …");
+        file.lock().map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(file)
 }
 
 /// Runs a command, whose output is shown.
@@ -248,59 +339,122 @@ pub fn sh(command: &mut Command) -> Result<(), String> {
 }
 
 fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
+    let _lock = lock()?;
     let mut tally = Tally::default();
     phase("building");
     build_command()?;
     if filter.is_none() {
-        phase("unit tests");
-        tally.add(unit_tests(quick)?);
+        phase("tests of the crates");
+        tally.add(if quick { changed_crate_tests()? } else { crate_tests(&["--lib", "--bins", "--tests"], &[])? });
         phase("tidy");
         tally.add(tidy::run());
     }
-    phase("text tests");
-    tally.add(texts_and_pages(filter, false, quick)?);
+    tally.add(pages::run(filter, false));
+    let tier = match (quick, filter) {
+        (true, _) => texts::Tier::Quick,
+        (false, None) => texts::Tier::Gate,
+        (false, Some(_)) => texts::Tier::Chosen,
+    };
+    let mut random = Vec::new();
     if filter.is_none() {
-        // The seeds and counts are fixed, so that a run can be repeated. `./x fuzz` has fresh seeds.
-        let seed = Some(random::seed_of_commit());
-        let forever = std::time::Duration::MAX;
-        let of_quick = |n: u64| if quick { n / 16 } else { n };
-        phase("random programs");
-        tally.add(random::run(seed, forever, of_quick(N_PROGRAMS), None, random::Which::All));
         if !quick {
-            phase("random bodies of `vectorize`");
-            tally.add(random::run(seed, forever, N_LANES, None, random::Which::Lanes));
+            random.extend(work::found_orders());
         }
-        phase("bad input");
-        tally.add(bad_input::run(seed, forever, of_quick(N_INPUTS)));
-        phase("random patterns");
-        tally.add(patterns::run(seed, forever, of_quick(N_PATTERNS)));
+        for phase in work::PHASES.iter().filter(|p| !quick || p.name == "programs") {
+            random.extend(phase.gate_orders(if quick { QUICK_SHARE } else { 1 })?);
+        }
+    }
+    phase(if filter.is_none() { "text tests and random programs" } else { "text tests" });
+    tally.add(run_texts(filter, false, tier, random)?);
+    if tally.passed + tally.failed == 0 {
+        return Err(format!("no text test has `{}` in its path", filter.unwrap_or_default()));
     }
     phase("end");
     if quick {
         let engines = nyala::testing::ENGINES.iter().map(|e| e.name);
         let engines: Vec<&str> = engines.filter(|name| !texts::QUICK_ENGINES.contains(name)).collect();
-        println!("left out by --quick: {LEFT_OUT}; text tests under {}", engines.join(", "));
+        println!(
+            "left out by --quick: crates/*/tests; text tests under {}, for older processors, and their closures; random bodies of \
+             `vectorize`, bad input, random patterns, and {} of {QUICK_SHARE} random programs",
+            engines.join(", "),
+            QUICK_SHARE - 1
+        );
     }
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)
 }
 
-/// Runs the crates' own tests, and sums up the counts of their closing lines.
-fn unit_tests(quick: bool) -> Result<Tally, String> {
+/// Runs the unit tests of the crates that have changed since these tests passed last.
+fn changed_crate_tests() -> Result<Tally, String> {
+    let passed = queue::cache_folder().with_file_name("quick-passed");
+    let since = std::fs::metadata(&passed).and_then(|m| m.modified()).ok();
+    let now = std::time::SystemTime::now();
+    let mut changed = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).into_iter().flatten().flatten() {
+        // Those that have unit tests.
+        let manifest = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
+        let is_tested = !manifest.contains("\ntest = false\n") && entry.path().join("src/lib.rs").exists();
+        if is_tested && entry.file_name() != "scene" && since.is_none_or(|since| newest(&entry.path()) > since) {
+            let name = manifest.lines().find_map(|l| l.strip_prefix("name = \"")?.strip_suffix('"'));
+            changed.extend(name.map(String::from));
+        }
+    }
+    changed.sort();
+    if changed.is_empty() {
+        return Ok(Tally::default());
+    }
+    println!("unit tests of {}", changed.join(", "));
+    let options: Vec<&str> =
+        std::iter::once("--lib").chain(changed.iter().flat_map(|name| ["--package", name])).collect();
+    let tally = crate_tests(&options, &[])?;
+    if tally.failed == 0 {
+        let file = std::fs::File::create(&passed).map_err(|e| format!("{}: {e}", passed.display()))?;
+        // What changes while the tests run counts as changed.
+        let _ = file.set_modified(now);
+    }
+    Ok(tally)
+}
+
+/// The time of the last change below a folder.
+fn newest(folder: &Path) -> std::time::SystemTime {
+    let mut newest = std::time::UNIX_EPOCH;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let own = entry.metadata().and_then(|m| m.modified()).unwrap_or(newest);
+        let inner = if entry.path().is_dir() { self::newest(&entry.path()) } else { own };
+        newest = newest.max(own).max(inner);
+    }
+    newest
+}
+
+/// Runs the crates' own tests with options for Cargo and for the tests, and sums up the counts of their closing lines. A test
+/// that lacks a tool writes what it lacks to the file `NYALA_SKIPPED`.
+pub fn crate_tests(options: &[&str], of_tests: &[&str]) -> Result<Tally, String> {
+    let skipped = queue::cache_folder().with_file_name("skipped");
+    let _ = std::fs::remove_file(&skipped);
     let mut command = Command::new("cargo");
-    command.current_dir(root()).args(["test", "--quiet", "--workspace", "--no-fail-fast"]);
-    if quick {
-        command.arg("--lib");
+    command.current_dir(root()).args(["test", "--quiet", "--no-fail-fast"]).args(options).arg("--").args(of_tests);
+    if !of_tests.contains(&"--include-ignored") {
+        command.env("NYALA_SKIPPED", &skipped);
+    } else {
+        command.env("NYALA_SKIPPED", "fail");
     }
     let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cannot run cargo: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let mut tally = Tally::default();
+    let (mut tally, mut left_out) = (Tally::default(), 0);
     for line in text.lines().filter(|l| l.starts_with("test result:")) {
         let count = |what: &str| -> usize {
             let words: Vec<&str> = line.split([' ', ';', '.']).filter(|w| !w.is_empty()).collect();
             words.windows(2).find(|w| w[1] == what).and_then(|w| w[0].parse().ok()).unwrap_or(0)
         };
-        tally.add(Tally { passed: count("passed"), failed: count("failed"), skipped: count("ignored") });
+        tally.add(Tally { passed: count("passed"), failed: count("failed"), skipped: 0 });
+        left_out += count("ignored");
+    }
+    for what in std::fs::read_to_string(&skipped).unwrap_or_default().lines() {
+        println!("skipped: {what}");
+        tally.skipped += 1;
+    }
+    if left_out > 0 {
+        println!("left out, in `./x test --all crates`: {} tests of the crates", left_out);
     }
     if !output.status.success() {
         print!("{text}");

@@ -232,10 +232,8 @@ fn expected(case: &Case, regex: &Regex) -> Vec<String> {
     case.texts.iter().map(line).collect()
 }
 
-/// Tries patterns until there are `max`, or the time is over. Prints the seed, and every pattern that fails.
-pub fn run(seed: Option<u64>, time: Duration, max: u64) -> Tally {
-    let first = seed.unwrap_or_else(crate::random::fresh_seed);
-    println!("random patterns from seed {first} (repeat with `./x fuzz --patterns --seed SEED --programs NUMBER`)");
+/// Tries patterns until there are `max`, or the time is over. Says every pattern that fails.
+pub fn run(first: u64, time: Duration, max: u64, say: &dyn Fn(String)) -> Tally {
     let start = Instant::now();
     let mut rng = Rng::new(first);
     let (mut n, mut n_code, mut n_refused, mut round) = (0, 0, 0, 0);
@@ -262,9 +260,9 @@ pub fn run(seed: Option<u64>, time: Duration, max: u64) -> Tally {
         }
     }
     for fault in &faults {
-        println!("FAILED random pattern: {fault}");
+        say(format!("FAILED random pattern: {fault}"));
     }
-    println!("{n} random patterns tried, {n_code} of them as code; {n_refused} were refused as by regex");
+    say(format!("{n} random patterns tried, {n_code} of them as code; {n_refused} were refused as by regex"));
     Tally { passed: faults.is_empty() as usize, failed: !faults.is_empty() as usize, skipped: 0 }
 }
 
@@ -276,7 +274,7 @@ fn is_unsupported(pattern: &str) -> bool {
 }
 
 fn folder() -> Result<PathBuf, String> {
-    let folder = root().join("target/patterns");
+    let folder = root().join("target/patterns").join(std::process::id().to_string());
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(folder)
 }

@@ -15,7 +15,7 @@ mod maker;
 
 use crate::bad_input::reduce::reduce;
 use crate::bad_input::{child, examine_or_exit, watched};
-use crate::texts::older_cpus;
+use crate::texts::{Tier, gate_cpu, older_cpus};
 use crate::{Tally, root};
 use nyala::{Options, Session};
 use nyala_base::SideTable;
@@ -25,7 +25,7 @@ use nyala_specialize::facts::{Facts, is_function};
 use nyala_specialize::record::{self, Record, Why};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ const LANES_AS_C_EVERY: u64 = 8;
 /// Budgets of partial evaluation. A program that spends the first one is tried with the second, in whose report most
 /// endless programs show a reason.
 const BUDGETS: [f64; 2] = [0.001, 0.004];
-/// Limit on the programs that spend the budget without a reason in the report; one in a hundred thousand is added.
+/// Limit on the programs of a run that spend the budget without a reason in the report.
 const MAX_UNEXPLAINED: u64 = 1;
 /// Residual programs with more continuations for each of the source are compared with the continuations asked for.
 const LARGE: f64 = 6.0;
@@ -77,26 +77,37 @@ pub enum Which {
     Interpreted,
 }
 
-/// Makes and checks programs until the time is over. Prints the seed, and every program that disagrees. Programs that
-/// spend the budget, or have a large residual program, are written to the folder `keep`.
-pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>, which: Which) -> Tally {
-    let first = seed.unwrap_or_else(fresh_seed);
-    let option = match which {
-        Which::All => "",
-        Which::Lanes => "--lanes ",
-        Which::Interpreted => "--interpreted ",
-    };
-    println!("random programs from seed {first} (repeat one with `./x fuzz {option}--seed SEED --programs 1`)");
+/// The programs that a run makes, and how it judges them.
+pub struct Plan<'a> {
+    /// The seed of the first program; the others count up from it.
+    pub first: u64,
+    /// The programs from the first on that are left out, which other runs make.
+    pub before: u64,
+    pub max_programs: u64,
+    pub time: Duration,
+    pub which: Which,
+    /// The processors that native code is made for.
+    pub cpus: Vec<&'static str>,
+    /// A folder for programs that spend the budget or have a large residual program.
+    pub keep: Option<&'a Path>,
+    /// With blessed seeds, the sizes of residual programs and the number of those without a reason are limited. With fresh
+    /// ones they are only told.
+    pub has_limits: bool,
+    pub threads: usize,
+}
+
+/// Makes and checks programs until the time is over. Says every program that disagrees.
+pub fn run(plan: &Plan, say: &(dyn Fn(String) + Sync)) -> Tally {
+    let &Plan { first, which, .. } = plan;
     let start = Instant::now();
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(plan.before);
     let found: Mutex<(Tally, [u64; 4])> = Mutex::default();
     let sizes: Mutex<Vec<(Size, u64)>> = Mutex::default();
-    let cpus = cpus();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let failed = found.lock().unwrap_or_else(|e| e.into_inner()).0.failed;
-            if i >= max_programs || start.elapsed() > time || failed >= MAX_FAILED {
+            if i - plan.before >= plan.max_programs || start.elapsed() > plan.time || failed >= MAX_FAILED {
                 return;
             }
             let seed = first.wrapping_add(i);
@@ -106,19 +117,25 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                 Which::Interpreted => false,
             };
             let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
+            let of_lanes = plan.cpus[seed as usize % plan.cpus.len()];
             let engines = Engines {
                 native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),
                 plain: which != Which::Interpreted && i.is_multiple_of(PLAIN_EVERY),
                 c: !has_lanes || i.is_multiple_of(LANES_AS_C_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
-                cpus: if has_lanes { vec![cpus[seed as usize % cpus.len()]] } else { vec![THIS_CPU] },
+                cpus: vec![if has_lanes { of_lanes } else { plan.cpus[0] }],
+                has_limits: plan.has_limits,
             };
             let _running = engines.native.then(|| Running::note(seed, &program));
             let outcome = check_all(&program, &engines);
             if let Outcome::Fault(e) = &outcome {
                 // Reducing it takes a while.
-                println!("FAILED random program, seed {seed}: {e}");
-                println!("seed {seed}, made smaller:\n{}", smaller(program.clone()));
+                say(format!("FAILED random program, seed {seed}: {e}"));
+                let smaller = smaller(program.clone());
+                say(format!("seed {seed}, made smaller:\n{smaller}"));
+                if !plan.has_limits {
+                    say(keep_found(seed, &smaller));
+                }
             }
             let kept = match &outcome {
                 Outcome::Diverges(e) => Some((seed.to_string(), e.clone())),
@@ -127,13 +144,13 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                 }
                 _ => None,
             };
-            if let (Some((name, why)), Some(folder)) = (kept, keep) {
+            if let (Some((name, why)), Some(folder)) = (kept, plan.keep) {
                 let comment: String = why.lines().map(|l| format!("// {l}\n")).collect();
                 let path = folder.join(name + ".impala");
                 let diverges = matches!(outcome, Outcome::Diverges(_));
                 let text = if diverges { unsplit(&program) } else { program };
                 if let Err(e) = std::fs::write(&path, comment + &text) {
-                    println!("cannot write {}: {e}", path.display());
+                    say(format!("cannot write {}: {e}", path.display()));
                 }
             }
             let (tally, [too_long, diverged, limited, unexplained]) =
@@ -146,7 +163,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                     *diverged += 1;
                     if !counts(e) {
                         *unexplained += 1;
-                        println!("seed {seed} spends the budget, though no known number is seen to count");
+                        say(format!("seed {seed} spends the budget, though no known number is seen to count"));
                     }
                 }
                 Outcome::Fault(_) => tally.failed += 1,
@@ -155,38 +172,38 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+        for _ in 0..plan.threads {
             // The compiler may recurse deeply.
             drop(std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, work));
         }
     });
     let (mut tally, [too_long, diverged, limited, unexplained]) = found.into_inner().unwrap_or_else(|e| e.into_inner());
-    if unexplained > MAX_UNEXPLAINED + tally.passed as u64 / 100_000 {
-        println!("FAILED {unexplained} random programs spend the budget, though no known number is seen to count");
+    if plan.has_limits && unexplained > MAX_UNEXPLAINED {
+        say(format!("FAILED {unexplained} random programs spend the budget, though no known number is seen to count"));
         tally.failed += 1;
     }
-    println!(
+    say(format!(
         "{} random programs agree, {} disagree; {too_long} left out as too long, {diverged} spent the budget of partial \
          evaluation (all inputs unknown), {limited} are a limitation of native code",
         tally.passed, tally.failed
-    );
+    ));
     let sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
-    show_sizes("source", sizes.iter().map(|(size, seed)| (size.for_each_of_source, *seed)).collect());
+    show_sizes("source", sizes.iter().map(|(size, seed)| (size.for_each_of_source, *seed)).collect(), say);
     // The sizes of large programs.
-    show_sizes("asked for", sizes.iter().filter_map(|(size, seed)| Some((size.for_each_asked?, *seed))).collect());
+    show_sizes("asked for", sizes.iter().filter_map(|(size, seed)| Some((size.for_each_asked?, *seed))).collect(), say);
     // The programs of a run count as one test, because their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
 
-fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>) {
+fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>, say: &(dyn Fn(String) + Sync)) {
     sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = |percent: usize| sizes.get((sizes.len() * percent / 100).min(sizes.len().saturating_sub(1)));
     if let (Some((median, _)), Some((most, _)), Some((worst, seed))) = (at(50), at(99), sizes.last()) {
-        println!(
+        say(format!(
             "continuations of {} residual programs for each {of_what}: median {median:.1}, 99 % up to {most:.1}, worst \
              {worst:.1} (seed {seed})",
             sizes.len()
-        );
+        ));
     }
 }
 
@@ -209,12 +226,47 @@ impl Drop for Running {
     }
 }
 
-/// A seed that only depends on the commit, so that a test run can be repeated.
-pub fn seed_of_commit() -> u64 {
-    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
-    let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    // The seeds of programs count up from it.
-    head.get(..15).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(1)
+/// The folder of programs that failed once, which `./x test` tries again.
+fn found_folder() -> PathBuf {
+    root().join("tests/random/found")
+}
+
+/// Keeps a program that failed, so that it becomes a test; says where.
+fn keep_found(seed: u64, program: &str) -> String {
+    let path = found_folder().join(format!("{seed}.impala"));
+    match std::fs::create_dir_all(found_folder()).and_then(|()| std::fs::write(&path, program)) {
+        Ok(()) => format!("a test from now on: {}", path.display()),
+        Err(e) => format!("cannot write {}: {e}", path.display()),
+    }
+}
+
+/// The names of the programs that failed once.
+pub fn found() -> Vec<String> {
+    let entries = std::fs::read_dir(found_folder()).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Tries a program that failed once, under all engines; its fault.
+pub fn check_found(name: &str) -> Option<String> {
+    let program = match std::fs::read_to_string(found_folder().join(name)) {
+        Ok(program) => program,
+        Err(e) => return Some(format!("tests/random/found/{name}: {e}")),
+    };
+    let engines = Engines {
+        native: true,
+        plain: true,
+        c: true,
+        max_steps: MAX_STEPS_OF_LANES,
+        cpus: gate_cpus(),
+        has_limits: true,
+    };
+    match check_all(&program, &engines) {
+        Outcome::Agrees(_) | Outcome::Limited | Outcome::Diverges(_) => None,
+        Outcome::TooLong => Some(TOO_LONG.into()),
+        Outcome::Fault(fault) => Some(fault),
+    }
 }
 
 /// A new seed each time.
@@ -241,7 +293,8 @@ pub fn check_file(path: &Path) -> Result<bool, String> {
         plain: true,
         c: true,
         max_steps: MAX_STEPS_OF_LANES,
-        cpus: cpus(),
+        cpus: [all_cpus(), gate_cpus()].concat(),
+        has_limits: false,
     };
     watched(MAX_TIME_OF_CHILD, move |started| {
         started();
@@ -303,9 +356,14 @@ fn check_all(program: &str, engines: &Engines) -> Outcome {
     }
 }
 
-/// The names of this processor and of older ones.
-fn cpus() -> Vec<&'static str> {
-    [&[THIS_CPU], older_cpus()].concat()
+/// This processor and older ones.
+pub fn all_cpus() -> Vec<&'static str> {
+    std::iter::once(THIS_CPU).chain(older_cpus(Tier::All)).collect()
+}
+
+/// The processors of the gate, which do not depend on the machine.
+pub fn gate_cpus() -> Vec<&'static str> {
+    std::iter::once(gate_cpu().unwrap_or(THIS_CPU)).chain(older_cpus(Tier::Gate)).collect()
 }
 
 /// The program without the entries with known inputs.
@@ -324,6 +382,8 @@ struct Engines {
     max_steps: u64,
     /// The processors that optimized native code is made for, which takes most of the time.
     cpus: Vec<&'static str>,
+    /// Whether the size of the residual program is limited.
+    has_limits: bool,
 }
 
 enum Outcome {
@@ -345,7 +405,8 @@ struct Size {
 }
 
 fn check(program: &str, engines: &Engines) -> Outcome {
-    let mut s = Session::new(Options { verify: true, ..Options::default() });
+    let cpu = engines.cpus.first().map(|cpu| cpu.to_string());
+    let mut s = Session::new(Options { verify: true, cpu, ..Options::default() });
     s.add_file("random.impala", program);
     let Ok(world) = s.graph() else { return Outcome::Fault(errors(&s)) };
     let expected = match interpret(&world, engines.max_steps, false) {
@@ -369,7 +430,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
             Err(None) => return Outcome::Fault(format!("{what}: {}", errors(&s))),
         };
         size = sizes(&mut s, &world, &residual);
-        if size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
+        if engines.has_limits && size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
             return Outcome::Fault(format!(
                 "{what}: too large: {:.1} continuations for each asked for",
                 size.for_each_asked.unwrap_or_default()
@@ -385,13 +446,13 @@ fn check(program: &str, engines: &Engines) -> Outcome {
             return Outcome::Fault(format!("{what}, interpreted: {fault}"));
         }
         let optimized = engines.cpus.iter().map(|&cpu| (3, cpu));
-        let runs = [(0, THIS_CPU)].into_iter().chain(optimized).filter(|_| engines.native);
+        let runs = [(0, engines.cpus[0])].into_iter().chain(optimized).filter(|_| engines.native);
         for (opt_level, cpu) in runs {
             s.options.opt_level = opt_level;
             s.options.cpu = Some(cpu.into());
             let what = format!("{what}, --cpu {cpu}");
             let result = run_native(&mut s, &residual);
-            s.options.cpu = None;
+            s.options.cpu = Some(engines.cpus[0].into());
             match result {
                 Ok(result) if [result] == *expected => {}
                 Ok(result) => return Outcome::Fault(format!("{what}, -O{opt_level}: {result}, not {expected:?}")),
@@ -595,7 +656,14 @@ mod tests {
             extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {
                 f(x, |a| f(y ^ a, |b| f(z ^ b, |c| f(c ^ y, |d| d ^ w))))
             }";
-        let engines = Engines { native: false, plain: false, c: false, max_steps: MAX_STEPS, cpus: vec![THIS_CPU] };
+        let engines = Engines {
+            native: false,
+            plain: false,
+            c: false,
+            max_steps: MAX_STEPS,
+            cpus: vec![THIS_CPU],
+            has_limits: true,
+        };
         let size = match check(program, &engines) {
             Outcome::Agrees(size) => size,
             Outcome::Fault(e) | Outcome::Diverges(e) => panic!("{e}"),

@@ -100,14 +100,15 @@ fn folder_of(page: &Path, line: usize) -> PathBuf {
 fn check_program(program: &Program) -> Vec<String> {
     let file = program.folder.join("program.impala");
     match std::fs::create_dir_all(&program.folder).and_then(|()| std::fs::write(&file, &program.text)) {
-        Ok(()) => texts::run_file(&file, false, true),
+        Ok(()) => texts::run_program(&file),
         Err(e) => vec![format!("cannot write {}: {e}", file.display())],
     }
 }
 
 fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String, String> {
     let program = program.ok_or("no program stands before this block")?;
-    let mut s = Session::new(Options { verify: true, ..Options::default() });
+    let cpu = texts::gate_cpu().map(String::from);
+    let mut s = Session::new(Options { verify: true, cpu, ..Options::default() });
     s.add_file(&program.name, &program.text);
     let text = match (what, words) {
         ("residual" | "flat", [function]) => nyala::emit(&mut s, what, Some(function)),

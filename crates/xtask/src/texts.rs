@@ -21,80 +21,311 @@
 //! after `; ---` the expected IR, which `x bless` writes, like the files of the last row. For `; test run`, see
 //! [`crate::evaluate`].
 
+use crate::costs::{self, Part, Table, Verdict};
+use crate::queue::{Answer, Order};
 use crate::{Tally, root};
-use libtest_mimic::{Arguments, Failed, Trial};
 use nyala::{Options, Session, testing};
 use nyala_base::Severity;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The time limit for a program of a text test, under one engine: LLVM takes more than two minutes for
 /// `lib/image/tests/devices.impala`, checked, on a slow processor.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// The time limit for one file of the text tests.
-const FILE_LIMIT: Duration = Duration::from_secs(600);
+/// The units that a run may take, twenty times, before its cost is known.
+const UNKNOWN: f64 = 30.0;
 
-/// Folders with tests that take long. These begin first, so that no core idles at the end.
-const LONG: &[&str] = &["tests/run/vectorize", "lib/image/tests", "tests/explain"];
+/// The number of slowest runs whose costs are shown.
+const SLOWEST: usize = 10;
 
-/// The number of slowest tests whose times are shown.
-const SLOWEST: usize = 20;
+/// How much of the text tests runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tier {
+    /// As in the gate, but under [`QUICK_ENGINES`] only.
+    Quick,
+    /// The parts of `tests/costs.txt`, compiled for [`gate_cpu`].
+    Gate,
+    /// All tests of the chosen files, compiled for [`gate_cpu`].
+    Chosen,
+    /// All tests, compiled for [`gate_cpu`], without what is kept of earlier runs.
+    Measured,
+    /// Everything, compiled for this processor and for older ones, without what is kept of earlier runs.
+    All,
+}
 
-/// Runs the tests whose paths contain `filter`. Writes expected outputs if `bless`. Leaves out engines and code for older
-/// processors if `quick`.
-pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
+/// One of the ways in which a file is tested, which together find its faults.
+#[derive(Clone, Copy)]
+enum Run {
+    /// The tests and the output under an engine; compiled for an older processor if one is named.
+    Engine(testing::Engine, Option<&'static str>),
+    /// Rules, expected outputs and diagnostics, which need no engine.
+    Text,
+    /// Function values that are left ([`crate::closures`]).
+    Closures,
+}
+
+impl Run {
+    fn name(self) -> String {
+        match self {
+            Run::Engine(engine, None) => engine.name.into(),
+            Run::Engine(engine, Some(cpu)) => format!("{} --cpu {cpu}", engine.name),
+            Run::Text => "text".into(),
+            Run::Closures => "closures".into(),
+        }
+    }
+
+    /// Whether it is native code of the file.
+    fn is_native(self) -> bool {
+        matches!(self, Run::Engine(engine, _) if engine.name != "interp")
+    }
+}
+
+/// The ways in which a file is tested.
+fn runs(path: &Path, text: &str, tier: Tier) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let is_program = path.extension().is_some_and(|e| e == "impala");
+    if is_program && !is_of_diagnostics(path, text) {
+        if !testing::find("", text).tests.is_empty() || expected_output(text).is_some() {
+            runs.extend(engines(tier).map(|e| Run::Engine(e, None)));
+        }
+        // The code for lanes depends on the processor.
+        if tier != Tier::Quick && path.starts_with(root().join("tests/run/vectorize")) {
+            let optimized = *testing::ENGINES.iter().find(|e| e.name == "-O3").expect("the optimizing engine");
+            runs.extend(older_cpus(tier).map(|cpu| Run::Engine(optimized, Some(cpu))));
+        }
+        if tier != Tier::Quick && crate::closures::counts_in(path) {
+            runs.push(Run::Closures);
+        }
+    }
+    runs.push(Run::Text);
+    runs
+}
+
+/// The files of text tests whose paths contain `filter`.
+fn files(filter: Option<&str>) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in ["run", "residual", "explain", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
-    for folder in ["examples", "lib", "docs", "bench/game"] {
+    for folder in ["examples", "lib", "docs", "bench"] {
         collect(&root().join(folder), &mut files);
     }
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
-    files.sort_by_cached_key(|f| (!LONG.iter().any(|folder| f.starts_with(root().join(folder))), f.clone()));
-    files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
-    let times: Arc<Mutex<Vec<(Duration, String)>>> = Arc::default();
-    let trials = files.into_iter().map(|file| {
-        let name = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
-        let times = times.clone();
-        Trial::test(name.clone(), move || {
-            let start = Instant::now();
-            let faults = in_time(file, bless, quick);
-            times.lock().unwrap_or_else(|e| e.into_inner()).push((start.elapsed(), name));
-            if faults.is_empty() { Ok(()) } else { Err(Failed::from(faults.join("\n"))) }
-        })
-    });
-    // The whole list of tests would be too long.
-    let args = Arguments { quiet: filter.is_none(), ..Arguments::default() };
-    let conclusion = libtest_mimic::run(&args, trials.collect());
-    let mut times = std::mem::take(&mut *times.lock().unwrap_or_else(|e| e.into_inner()));
-    times.sort_unstable_by(|a, b| b.cmp(a));
-    for (time, name) in times.iter().take(SLOWEST) {
-        println!("{:6.1} s {name}", time.as_secs_f64());
-    }
-    let skipped = show_skipped();
-    Ok(Tally {
-        passed: conclusion.num_passed as usize,
-        failed: conclusion.num_failed as usize,
-        skipped: conclusion.num_ignored as usize + skipped,
-    })
+    files.sort();
+    files.retain(|f| filter.is_none_or(|t| shown(f).contains(t)));
+    files
 }
 
-/// Runs a test on another thread, with a large stack. An endless test only stops with the process.
-fn in_time(file: PathBuf, bless: bool, quick: bool) -> Vec<String> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let run = move || drop(sender.send(run_file(&file, bless, quick)));
-    match std::thread::Builder::new().stack_size(512 << 20).spawn(run) {
-        Err(e) => vec![format!("no thread for it: {e}")],
-        Ok(_) => receiver.recv_timeout(FILE_LIMIT).unwrap_or_else(|e| match e {
-            RecvTimeoutError::Timeout => vec![format!("takes more than {} s", FILE_LIMIT.as_secs())],
-            RecvTimeoutError::Disconnected => vec!["the compiler panicked".into()],
-        }),
+/// A path as messages and the table of costs name it.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+/// What a tier leaves out of the text tests.
+#[derive(Default)]
+pub struct LeftOut {
+    /// Runs of a file under an engine.
+    pub runs: usize,
+    /// Tests of files of which only a part runs, once for each engine that does not run it.
+    pub tests: usize,
+}
+
+/// The orders for the tests whose paths contain `filter`.
+pub fn orders(filter: Option<&str>, bless: bool, tier: Tier) -> Result<(Vec<Order>, LeftOut), String> {
+    let table = Table::read()?;
+    let (mut orders, mut left_out) = (Vec::new(), LeftOut::default());
+    for path in files(filter) {
+        // Outside of the game's programs, a benchmark is only compiled.
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let name = shown(&path);
+        let is_bench = name.starts_with("bench/") && !name.starts_with("bench/game/");
+        for run in runs(&path, &text, tier) {
+            if is_bench && !matches!(run, Run::Closures) {
+                continue;
+            }
+            let line = table.line(&name, &run.name());
+            let (part, cost) = match tier {
+                Tier::Gate | Tier::Quick => (line.part, line.gate),
+                Tier::Chosen | Tier::Measured | Tier::All => (Part::Whole, line.whole),
+            };
+            match part {
+                Part::None => {
+                    left_out.runs += 1;
+                    continue;
+                }
+                Part::OneIn(n) => {
+                    let tests = testing::find("", &text).tests.len();
+                    left_out.tests += tests - (0..tests).filter(|i| is_in_part(*i, run, n)).count();
+                }
+                Part::Whole => {}
+            }
+            let of_part = if let Part::OneIn(n) = part { n.to_string() } else { "1".into() };
+            let tier = format!("{tier:?}");
+            let words = ["text".into(), name.clone(), run.name(), of_part, tier, bless.to_string()];
+            orders.push(Order { words: words.into(), cost });
+        }
+    }
+    Ok((orders, left_out))
+}
+
+/// Measures the files whose paths contain `filter`, first whole, then in parts, and writes their lines of the table.
+pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
+    let mut table = Table::read().unwrap_or_default();
+    let mut failed = BTreeSet::new();
+    let mut measured = |orders: Vec<Order>| -> Result<BTreeMap<(String, String), f64>, String> {
+        let mut results = Results::new(Tier::Measured)?;
+        crate::queue::run(orders, |order, answer| results.add(order, answer))?;
+        failed.extend(results.faults.into_keys());
+        Ok(results.took)
+    };
+    let words = |path: &str, run: &str, part: usize| {
+        ["text", path, run, &part.to_string(), "Measured", "false"].map(String::from).to_vec()
+    };
+    let (mut orders, _) = orders(filter, false, Tier::Chosen)?;
+    for order in &mut orders {
+        order.words = words(&order.words[1], &order.words[2], 1);
+        // Its cost is not known yet.
+        order.cost = order.cost.max(UNKNOWN);
+    }
+    let paths: BTreeSet<String> = orders.iter().map(|o| o.words[1].clone()).collect();
+    let whole = measured(orders)?;
+    // Files that are gone lose their lines.
+    table.0.retain(|(path, _), _| !paths.contains(path) && root().join(path).exists());
+    let mut in_parts = Vec::new();
+    for path in &paths {
+        let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+        let tests = if expected_output(&text).is_none() { testing::find("", &text).tests.len() } else { 1 };
+        let of_file = runs(&root().join(path), &text, Tier::Gate);
+        let cost = |run: &Run| whole.get(&(path.clone(), run.name())).copied().unwrap_or_default();
+        let cheapest = of_file.iter().filter(|r| r.is_native()).min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        for run in &of_file {
+            let (cost, is_engine) = (cost(run), matches!(run, Run::Engine(..)));
+            let is_last = !run.is_native() || cheapest.is_some_and(|r| r.name() == run.name());
+            let part = costs::part(cost, if is_engine { tests } else { 1 }, is_last);
+            if cost < costs::LISTED {
+                continue;
+            }
+            if let Part::OneIn(n) = part {
+                in_parts.push(Order { words: words(path, &run.name(), n), cost: cost / n as f64 });
+            }
+            let gate = if part == Part::Whole { cost } else { 0.0 };
+            table.0.insert((path.clone(), run.name()), costs::Line { whole: cost, part, gate });
+        }
+    }
+    for (key, took) in measured(in_parts)? {
+        if let Some(line) = table.0.get_mut(&key) {
+            line.gate = took;
+        }
+    }
+    std::fs::write(costs::path(), table.render()).map_err(|e| format!("cannot write tests/costs.txt: {e}"))?;
+    println!("the gate costs {:.0} units of {:.0}, without what is not listed", table.sum(), costs::MOST);
+    failed.iter().for_each(|path| println!("FAILED {path}: its costs mean nothing"));
+    Ok(failed.is_empty())
+}
+
+/// Whether the gate runs the test of this number, if it runs one in `n`. Each engine has others.
+fn is_in_part(number: usize, run: Run, n: usize) -> bool {
+    let engine = testing::ENGINES.iter().position(|e| e.name == run.name()).unwrap_or(testing::ENGINES.len());
+    (number + engine) % n == 0
+}
+
+/// Performs an order: its words after the first.
+pub fn perform(words: &[String]) -> Answer {
+    let mut answer = Answer::default();
+    let [path, run, part, tier, bless] = words else {
+        answer.faults.push(format!("malformed order {words:?}"));
+        return answer;
+    };
+    let tiers = [Tier::Quick, Tier::Gate, Tier::Chosen, Tier::Measured, Tier::All];
+    let tier = tiers.into_iter().find(|t| format!("{t:?}") == *tier).unwrap_or(Tier::Gate);
+    let path = root().join(path);
+    match std::fs::read_to_string(&path) {
+        Err(e) => answer.faults.push(format!("cannot read: {e}")),
+        Ok(text) => match runs(&path, &text, tier).into_iter().find(|r| r.name() == *run) {
+            Some(run) => {
+                run_file(&path, &text, run, part.parse().unwrap_or(1), bless == "true", tier, &mut answer);
+            }
+            None => answer.faults.push(format!("there is no run `{run}`")),
+        },
+    }
+    answer
+}
+
+/// Answers to orders of text tests, as they come.
+pub struct Results {
+    table: Table,
+    /// The units of each run.
+    pub took: BTreeMap<(String, String), f64>,
+    /// Faults by file and run.
+    faults: BTreeMap<String, Vec<(String, String)>>,
+    paths: BTreeSet<String>,
+    skipped: BTreeSet<String>,
+    notable: Vec<String>,
+    judges: bool,
+}
+
+impl Results {
+    pub fn new(tier: Tier) -> Result<Results, String> {
+        Ok(Results {
+            table: Table::read()?,
+            took: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            paths: BTreeSet::new(),
+            skipped: BTreeSet::new(),
+            notable: Vec::new(),
+            judges: tier == Tier::Gate,
+        })
+    }
+
+    pub fn add(&mut self, order: &Order, answer: Answer) {
+        let [_, path, run, ..] = &order.words[..] else { return };
+        self.paths.insert(path.clone());
+        self.skipped.extend(answer.skipped);
+        let mut faults = answer.faults;
+        let key = (path.clone(), run.clone());
+        if self.judges {
+            match costs::judge(self.table.0.get(&key).copied(), answer.took) {
+                Verdict::Fine => {}
+                Verdict::Notable(said) => self.notable.push(format!("{path} under {run} {said}")),
+                Verdict::TooSlow(said) => faults.push(said),
+            }
+        }
+        self.took.insert(key, answer.took);
+        for fault in faults {
+            println!("FAILED {path} under {run}: {fault}");
+            self.faults.entry(path.clone()).or_default().push((run.clone(), fault));
+        }
+    }
+
+    /// Shows the slowest runs, what was skipped, and what failed; counts files.
+    pub fn end(self) -> Tally {
+        let mut slowest: Vec<_> = self.took.iter().collect();
+        slowest.sort_by(|a, b| b.1.total_cmp(a.1));
+        let sum: f64 = self.took.values().sum();
+        println!("text tests: {} runs of {} files, {sum:.0} units; the slowest:", self.took.len(), self.paths.len());
+        for ((path, run), took) in slowest.into_iter().take(SLOWEST) {
+            println!("  {took:5.1} {path} under {run}");
+        }
+        self.notable.iter().for_each(|said| println!("slow: {said}"));
+        self.skipped.iter().for_each(|what| println!("skipped: {what}"));
+        let lacking: Vec<_> = testing::ENGINES.iter().filter(|e| !is_there(e)).collect();
+        for engine in &lacking {
+            println!(
+                "skipped: everything under {}, since {} is missing",
+                engine.name,
+                engine.lacks().unwrap_or_default()
+            );
+        }
+        for (path, faults) in &self.faults {
+            let runs: Vec<&str> = faults.iter().map(|f| &*f.0).collect();
+            println!("failed: {path} under {}", runs.join(", "));
+        }
+        let failed = self.faults.len();
+        Tally { passed: self.paths.len() - failed, failed, skipped: self.skipped.len() + lacking.len() }
     }
 }
 
@@ -114,42 +345,74 @@ pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs a test. Returns its faults.
-pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
+/// Whether a test is about diagnostics.
+fn is_of_diagnostics(path: &Path, text: &str) -> bool {
+    text.contains("//~") || path.starts_with(root().join("tests/ui"))
+}
+
+/// Runs all of a program that a page has. Returns its faults.
+pub fn run_program(path: &Path) -> Vec<String> {
+    let mut answer = Answer::default();
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            for run in runs(path, &text, Tier::Quick) {
+                run_file(path, &text, run, 1, false, Tier::Quick, &mut answer);
+            }
+        }
+        Err(e) => answer.faults.push(format!("cannot read: {e}")),
+    }
+    answer.faults
+}
+
+/// Tests a file in one way: one in `part` of its tests.
+fn run_file(path: &Path, text: &str, run: Run, part: usize, bless: bool, tier: Tier, answer: &mut Answer) {
+    match run {
+        Run::Text => answer.faults.extend(check_text(path, text, bless)),
+        Run::Closures => answer.faults.extend(crate::closures::check(path)),
+        Run::Engine(engine, _) if !is_there(&engine) => {}
+        Run::Engine(engine, older) => {
+            let suite =
+                testing::find_some(&path.display().to_string(), text, |i| part <= 1 || is_in_part(i, run, part));
+            let cpu = older.or_else(|| cpu(tier));
+            if suite.tests.iter().any(|t| !t.entries.is_empty()) {
+                check_tests(path, text, &suite, engine, cpu, tier, answer);
+            }
+            if let Some((output, code)) = expected_output(text).filter(|_| older.is_none()) {
+                check_output(path, text, &output, code, engine, cpu, answer);
+            }
+        }
+    }
+}
+
+/// The lines that `main` should print, and its exit code, if a test has them.
+fn expected_output(text: &str) -> Option<(Vec<&str>, i32)> {
+    // Spaces at the end of a line are part of the output.
+    let output = text.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
+    let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
+    let code = text.lines().find_map(|l| l.trim().strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
+    (!output.is_empty() || code.is_some()).then(|| (output, code.unwrap_or(0)))
+}
+
+/// Checks what needs no engine. Returns the faults.
+fn check_text(path: &Path, text: &str, bless: bool) -> Vec<String> {
     if path.extension().is_some_and(|e| e == "md") {
         return crate::snippets::run_page(path, bless);
     }
     let mut faults = Vec::new();
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(e) => return vec![format!("cannot read: {e}")],
-    };
     if path.extension().is_some_and(|e| e == "ir") {
-        run_ir(path, &text, bless, &mut faults);
+        run_ir(path, text, bless, &mut faults);
         return faults;
     }
-    let directives: Vec<&str> = text.lines().map(str::trim).collect();
-    if text.contains("//~") || path.starts_with(root().join("tests/ui")) {
-        check_diagnostics(path, &text, bless, &mut faults);
+    if is_of_diagnostics(path, text) {
+        check_diagnostics(path, text, bless, &mut faults);
         return faults;
     }
-    let suite = testing::find(&path.display().to_string(), &text);
-    if !suite.tests.is_empty() {
-        check_tests(path, &text, &suite, quick, &mut faults);
-    }
-    // Spaces at the end of a line are part of the output.
-    let output = text.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
-    let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
-    let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
-    if !output.is_empty() || code.is_some() {
-        check_output(path, &text, &output, code.unwrap_or(0), quick, &mut faults);
-    }
-    let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
-    let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
+    let mut checks_something = !testing::find("", text).tests.is_empty() || expected_output(text).is_some();
+    let rules = text.lines().filter_map(|l| l.trim().strip_prefix("//!")).map(str::trim);
     // Candidates are only for `nyala tune`.
     for rule in rules.filter(|r| !["pe-budget ", "deny ", "device ", "tune "].iter().any(|w| r.starts_with(w))) {
         checks_something = true;
-        if let Err(e) = check_rule(path, &text, rule) {
+        if let Err(e) = check_rule(path, text, rule) {
             faults.push(e);
         }
     }
@@ -160,10 +423,10 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
         {
             checks_something = true;
             let found = match kind {
-                "residual" => stage(path, &text, kind),
-                "lanes" => lanes(path, &text),
-                "kernels" => kernels(path, &text),
-                _ => explained(path, &text, None),
+                "residual" => stage(path, text, kind),
+                "lanes" => lanes(path, text),
+                "kernels" => kernels(path, text),
+                _ => explained(path, text, None),
             };
             match found {
                 Ok(found) => compare(&golden, &found, bless, &mut faults),
@@ -174,7 +437,7 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     let is_program = ["examples", "lib", "out"].iter().any(|folder| path.starts_with(root().join(folder)));
     if !checks_something {
         if is_program {
-            if let Err(e) = stage(path, &text, "flat") {
+            if let Err(e) = stage(path, text, "flat") {
                 faults.push(e);
             }
         } else {
@@ -199,7 +462,8 @@ pub fn session(path: &Path, text: &str) -> Session {
         deny.push("ensure-failed".into());
     }
     let device = if is_on_host(text) { nyala::Device::Host } else { nyala::Device::Own };
-    let mut session = Session::new(Options { verify: true, device, pe_budget, deny, ..Options::default() });
+    let cpu = cpu(Tier::Gate).map(String::from);
+    let mut session = Session::new(Options { verify: true, device, pe_budget, deny, cpu, ..Options::default() });
     session.add_file(path.display().to_string(), text);
     for other in files_of_library(path) {
         let text = std::fs::read_to_string(&other).unwrap_or_default();
@@ -287,60 +551,35 @@ pub fn diff(expected: &str, found: &str) -> String {
 pub const QUICK_ENGINES: &[&str] = &["interp", "-O3"];
 
 /// The engines that programs run under.
-fn engines(quick: bool) -> impl Iterator<Item = testing::Engine> {
-    let is_chosen = move |e: &&testing::Engine| !quick || QUICK_ENGINES.contains(&e.name);
+fn engines(tier: Tier) -> impl Iterator<Item = testing::Engine> {
+    let is_chosen = move |e: &&testing::Engine| tier != Tier::Quick || QUICK_ENGINES.contains(&e.name);
     testing::ENGINES.iter().filter(is_chosen).copied()
 }
 
 /// Runs the queries and test functions of a file, all in this process.
-fn check_tests(path: &Path, text: &str, suite: &testing::Suite, quick: bool, faults: &mut Vec<String>) {
-    let mut engines: Vec<(testing::Engine, Option<&str>)> = engines(quick).map(|e| (e, None)).collect();
-    // The code for lanes depends on the processor.
-    if !quick && path.starts_with(root().join("tests/run/vectorize")) {
-        let optimized = *testing::ENGINES.iter().find(|e| e.name == "-O3").expect("the optimizing engine");
-        engines.extend(older_cpus().iter().map(|&cpu| (optimized, Some(cpu))));
-    }
-    for (engine, cpu) in engines.into_iter().filter(|(e, _)| is_there(e)) {
-        let mut s = session(path, text);
-        s.options.cpu = cpu.map(String::from);
-        s.add_file(path.display().to_string(), suite.entries.clone());
-        let name = engine.name.to_string() + &cpu.map(|c| format!(" --cpu {c}")).unwrap_or_default();
-        let ran = testing::run(&mut s, suite, engine, 0, |i, outcome| {
-            if let Some(testing::Outcome::Failed(why)) = outcome {
-                faults.push(format!("{name}: line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
-            }
-        });
-        if ran.is_err() && engine.back_end.needs.is_some() && is_limitation(&s) {
-            skip(engine.name, path, first_error(&s));
-        } else if ran.is_err() {
-            faults.push(format!("{name}: {}", s.render(false)));
+fn check_tests(
+    path: &Path,
+    text: &str,
+    suite: &testing::Suite,
+    engine: testing::Engine,
+    cpu: Option<&str>,
+    tier: Tier,
+    answer: &mut Answer,
+) {
+    let mut s = session(path, text);
+    s.options.cpu = cpu.map(String::from);
+    s.options.cache = if [Tier::Measured, Tier::All].contains(&tier) { None } else { crate::work::objects() };
+    s.add_file(path.display().to_string(), suite.entries.clone());
+    let ran = testing::run(&mut s, suite, engine, 0, |i, outcome| {
+        if let Some(testing::Outcome::Failed(why)) = outcome {
+            answer.faults.push(format!("line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
         }
+    });
+    if ran.is_err() && engine.back_end.needs.is_some() && is_limitation(&s) {
+        answer.skipped.push(format!("{} under {}: {}", shown(path), engine.name, first_error(&s)));
+    } else if ran.is_err() {
+        answer.faults.push(s.render(false));
     }
-}
-
-/// Programs that an engine could not run, each with the reason: a limitation of its back end.
-static SKIPPED: Mutex<Vec<(&'static str, String, String)>> = Mutex::new(Vec::new());
-
-fn skip(engine: &'static str, path: &Path, reason: String) {
-    let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
-    let mut skipped = SKIPPED.lock().unwrap_or_else(|e| e.into_inner());
-    if !skipped.iter().any(|s| s.0 == engine && s.1 == name) {
-        skipped.push((engine, name, reason));
-    }
-}
-
-/// Shows what engines could not run; how many programs that are.
-fn show_skipped() -> usize {
-    let mut skipped = std::mem::take(&mut *SKIPPED.lock().unwrap_or_else(|e| e.into_inner()));
-    skipped.sort();
-    for (engine, name, reason) in &skipped {
-        println!("skipped under {engine}: {name}: {reason}");
-    }
-    for engine in testing::ENGINES.iter().filter(|e| !is_there(e)) {
-        let what = engine.lacks().unwrap_or_default();
-        println!("skipped: everything under {}, since {what} is missing", engine.name);
-    }
-    skipped.len() + testing::ENGINES.iter().filter(|e| !is_there(e)).count()
 }
 
 /// Whether what an engine needs of the system is there.
@@ -361,18 +600,32 @@ fn first_error(s: &Session) -> String {
     error.map_or(String::new(), |d| d.message.clone())
 }
 
-/// Older processors with narrower vectors, SSE4.2 and AVX2, whose code this processor runs.
-pub fn older_cpus() -> &'static [&'static str] {
+/// The processor that the gate compiles for, whichever it runs on; `None` is this one.
+pub fn gate_cpu() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
-    return if is_x86_feature_detected!("avx512f") {
-        &["nehalem", "haswell"]
-    } else if is_x86_feature_detected!("avx2") {
-        &["nehalem"]
+    return if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2") {
+        Some("x86-64-v3")
     } else {
-        &[]
+        Some("x86-64-v2")
     };
     #[cfg(not(target_arch = "x86_64"))]
-    &[]
+    None
+}
+
+/// The processor that a tier compiles for; `None` is this one.
+fn cpu(tier: Tier) -> Option<&'static str> {
+    if tier == Tier::All { None } else { gate_cpu() }
+}
+
+/// Processors with narrower vectors, SSE4.2 and AVX2, for whose code a tier runs tests of lanes, too. The gate has the same on
+/// each machine.
+pub fn older_cpus(tier: Tier) -> impl Iterator<Item = &'static str> {
+    #[cfg(target_arch = "x86_64")]
+    let (avx512, avx2) = (is_x86_feature_detected!("avx512f"), is_x86_feature_detected!("avx2"));
+    #[cfg(not(target_arch = "x86_64"))]
+    let (avx512, avx2) = (false, false);
+    let cpus = [("nehalem", avx2), ("haswell", avx512 && tier == Tier::All)];
+    cpus.into_iter().filter(|c| c.1).map(|c| c.0)
 }
 
 /// The path of the command under test, which cargo built beside this program.
@@ -382,28 +635,37 @@ pub fn nyala() -> PathBuf {
     beside.unwrap_or_else(|| "nyala".into())
 }
 
-fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, quick: bool, faults: &mut Vec<String>) {
-    let device: &[&str] = if is_on_host(text) { &["--device", "host"] } else { &[] };
-    for testing::Engine { name: engine, args, back_end, .. } in engines(quick).filter(is_there) {
-        let mut command = Command::new(nyala());
-        command.arg("run").args(args).args(device).arg(path).current_dir(root());
-        match output_within(&mut command, TIME_LIMIT) {
-            Ok((Some(1), _, stderr)) if back_end.needs.is_some() && stderr.contains("error[limitation]") => {
-                let reason = stderr.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).unwrap_or_default();
-                skip(engine, path, reason.to_string());
-            }
-            Ok((status, stdout, stderr)) => {
-                let lines: Vec<&str> = stdout.lines().collect();
-                if lines != expected {
-                    let found = if stdout.is_empty() { stderr.clone() } else { diff(&expected.join("\n"), &stdout) };
-                    faults.push(format!("{engine}: output differs:\n{found}"));
-                }
-                if status != Some(code) {
-                    faults.push(format!("{engine}: exit code {status:?}, expected {code}\n{stderr}"));
-                }
-            }
-            Err(e) => faults.push(format!("{engine}: {e}")),
+fn check_output(
+    path: &Path,
+    text: &str,
+    expected: &[&str],
+    code: i32,
+    engine: testing::Engine,
+    cpu: Option<&str>,
+    answer: &mut Answer,
+) {
+    let mut command = Command::new(nyala());
+    command.arg("run").args(engine.args).args(cpu.iter().flat_map(|cpu| ["--cpu", cpu]));
+    if is_on_host(text) {
+        command.args(["--device", "host"]);
+    }
+    command.arg(path).current_dir(root());
+    match output_within(&mut command, TIME_LIMIT) {
+        Ok((Some(1), _, stderr)) if engine.back_end.needs.is_some() && stderr.contains("error[limitation]") => {
+            let reason = stderr.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).unwrap_or_default();
+            answer.skipped.push(format!("{} under {}: {reason}", shown(path), engine.name));
         }
+        Ok((status, stdout, stderr)) => {
+            let lines: Vec<&str> = stdout.lines().collect();
+            if lines != expected {
+                let found = if stdout.is_empty() { stderr.clone() } else { diff(&expected.join("\n"), &stdout) };
+                answer.faults.push(format!("output differs:\n{found}"));
+            }
+            if status != Some(code) {
+                answer.faults.push(format!("exit code {status:?}, expected {code}\n{stderr}"));
+            }
+        }
+        Err(e) => answer.faults.push(e),
     }
 }
 
@@ -609,8 +871,17 @@ mod tests {
 
     #[test]
     fn quick_tests_run_under_engines_that_exist() {
-        let chosen: Vec<&str> = engines(true).map(|e| e.name).collect();
+        let chosen: Vec<&str> = engines(Tier::Quick).map(|e| e.name).collect();
         assert_eq!(chosen, QUICK_ENGINES);
-        assert_eq!(engines(false).count(), testing::ENGINES.len());
+        assert_eq!(engines(Tier::Gate).count(), testing::ENGINES.len());
+    }
+
+    #[test]
+    fn engines_share_the_tests_of_a_file() {
+        let n = testing::ENGINES.len();
+        for number in 0..2 * n {
+            let of_engine = |e: &&testing::Engine| is_in_part(number, Run::Engine(**e, None), n);
+            assert_eq!(testing::ENGINES.iter().filter(of_engine).count(), 1);
+        }
     }
 }

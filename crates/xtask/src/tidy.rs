@@ -3,6 +3,7 @@
 //! tests of the libraries; names that the language's reference must have; links of pages and in documentation; licenses and sources of
 //! dependencies.
 
+use crate::costs::Table;
 use crate::{Tally, root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,10 +24,11 @@ const REFERENCE: &str = "docs/reference";
 /// Crates that may contain `unsafe`.
 const UNSAFE: &[&str] = &["runtime", "scene", "gen-llvm"];
 
+/// Adds what is wrong.
+type Check = fn(&mut Vec<String>);
+
 /// Checks everything, and prints what is wrong.
 pub fn run() -> Tally {
-    let mut tally = Tally::default();
-    type Check = fn(&mut Vec<String>);
     let checks: &[(&str, Check)] = &[
         ("map", check_map),
         ("paths", check_paths),
@@ -39,9 +41,19 @@ pub fn run() -> Tally {
         ("libraries", check_libraries),
         ("reference", check_reference),
         ("book", crate::book::check),
-        ("links", check_links),
+        ("costs", check_costs),
         ("formatting", check_formatting),
     ];
+    run_checks(checks)
+}
+
+/// Checks the links in the documentation of all items, for which Cargo reads all crates again.
+pub fn check_docs() -> Tally {
+    run_checks(&[("links", check_links)])
+}
+
+fn run_checks(checks: &[(&str, Check)]) -> Tally {
+    let mut tally = Tally::default();
     for (name, check) in checks {
         let mut faults = Vec::new();
         check(&mut faults);
@@ -404,6 +416,24 @@ fn check_links(faults: &mut Vec<String>) {
         Ok(o) => faults.push(format!("`cargo doc` fails:\n{}", String::from_utf8_lossy(&o.stderr))),
         Err(e) => faults.push(format!("cannot run cargo doc: {e}")),
     }
+}
+
+/// Checks the tables about text tests: the costs of the gate together, and that all files are there.
+fn check_costs(faults: &mut Vec<String>) {
+    match Table::read() {
+        Ok(table) => {
+            let (sum, most) = (table.sum(), crate::costs::MOST);
+            if sum > most {
+                faults
+                    .push(format!("the text tests of the gate cost {sum:.0} units, more than {most:.0}: shrink some"));
+            }
+            let gone = table.0.keys().map(|key| &key.0).filter(|path| !root().join(path).exists());
+            faults.extend(gone.map(|path| format!("tests/costs.txt has a line for {path}, which is not there")));
+        }
+        Err(e) => faults.push(e),
+    }
+    let gone = crate::closures::stale();
+    faults.extend(gone.iter().map(|path| format!("tests/closures.txt has a line for {path}, which is not there")));
 }
 
 fn check_formatting(faults: &mut Vec<String>) {

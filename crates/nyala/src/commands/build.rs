@@ -85,7 +85,7 @@ impl Build {
                 SanitizerName::Address => nyala_gen_llvm::Sanitizer::Address,
                 SanitizerName::Thread => nyala_gen_llvm::Sanitizer::Thread,
             });
-            o.cache = nyala::cache::of_user().filter(|_| self.cached);
+            o.cache = nyala::cache::Objects::of_user().filter(|_| self.cached);
         };
         with_session_of(&self.input, options, |s| s.build(kind, &self.out, &linked).map(|()| 0))
     }

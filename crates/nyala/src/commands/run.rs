@@ -42,7 +42,8 @@ impl Run {
     pub fn run(&self) -> u8 {
         nyala_runtime::end_by_lost_output();
         nyala_runtime::keep_kernels(!self.no_cache);
-        let options = |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::of_user() };
+        let options =
+            |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::Objects::of_user() };
         with_session_of(&self.input, options, |s| {
             let mut args = vec![self.input.files[0].display().to_string()];
             args.extend(self.args.iter().cloned());

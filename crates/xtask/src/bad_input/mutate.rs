@@ -19,9 +19,11 @@ const TOKENS: &str = "as asm do else enum extern false fn for if impl in let mat
     // /* */ \" ' \\ # ä";
 
 impl Corpus {
-    pub fn of_the_project() -> Corpus {
+    /// The programs that are made for this purpose, and those of the whole project unless `is_own`.
+    pub fn new(is_own: bool) -> Corpus {
         let own = [include_str!("../../../../fuzz/syntax.impala"), include_str!("../../../../fuzz/generics.impala")];
-        let texts = super::programs().into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
+        let others = if is_own { Vec::new() } else { super::programs() };
+        let texts = others.into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
         let programs = own.map(String::from).into_iter().chain(texts);
         Corpus { programs: programs.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect(), n_own: own.len() }
     }

@@ -1,0 +1,63 @@
+//! `x setup`: installs what tests need beyond Rust's toolchain and a C compiler: devices of OpenCL and Vulkan on the CPU, tools
+//! for SPIR-V, NVIDIA's compiler, emulators and compilers for other processors. No test installs anything.
+
+use crate::{devices, foreign, sh};
+use std::process::{Command, Stdio};
+
+/// Debian's packages for devices, each with the program or library that shows that it is there.
+const DEVICES: &[&str] =
+    &["pocl-opencl-icd", "ocl-icd-libopencl1", "mesa-vulkan-drivers", "libvulkan1", "spirv-tools", "python3-venv"];
+
+/// Installs everything. Each step that fails is named, and the others go on.
+pub fn run() -> Result<bool, String> {
+    let steps: [(&str, fn() -> Result<(), String>); 3] = [
+        ("packages of Debian", packages),
+        ("Rust's standard libraries for other processors", targets),
+        ("NVIDIA's compiler, in target/cuda", cuda),
+    ];
+    let mut is_complete = true;
+    for (what, install) in steps {
+        eprintln!("{what} …");
+        if let Err(why) = install() {
+            eprintln!("error: {what}: {why}");
+            is_complete = false;
+        }
+    }
+    Ok(is_complete)
+}
+
+fn packages() -> Result<(), String> {
+    let all = [DEVICES, foreign::PACKAGES].concat();
+    let is_installed = |package: &str| {
+        let query = Command::new("dpkg-query").args(["-W", "-f", "${Status}", package]).output();
+        query.is_ok_and(|o| o.stdout.starts_with(b"install ok installed"))
+    };
+    let missing: Vec<&str> = all.into_iter().filter(|p| !is_installed(p)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if nyala_runtime::user() != 0 {
+        return Err(format!("as root, run `apt-get install {}`, or install the like", missing.join(" ")));
+    }
+    let apt = |args: &[&str]| {
+        let mut command = Command::new("apt-get");
+        sh(command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
+    };
+    apt(&["update", "-qq"])?;
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &missing[..]].concat())
+}
+
+fn targets() -> Result<(), String> {
+    sh(Command::new("rustup").args(["--quiet", "target", "add"]).args(foreign::targets()))
+}
+
+fn cuda() -> Result<(), String> {
+    if devices::cuda_tool("nvcc").is_some() {
+        return Ok(());
+    }
+    let folder = devices::cuda_folder();
+    let packages = ["nvcc", "crt", "runtime", "cccl"].map(|p| format!("nvidia-cuda-{p}"));
+    sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let mut pip = Command::new(folder.join("bin/pip"));
+    sh(pip.args(["install", "-q", "nvidia-nvvm"]).args(packages).stdout(Stdio::null()))
+}
