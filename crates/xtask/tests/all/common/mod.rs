@@ -43,7 +43,7 @@ pub fn command() -> PathBuf {
     BUILT.call_once(|| {
         let status = Command::new("cargo")
             .current_dir(root())
-            .args(["build", "--quiet", "--package", "nyala", "--package", "nyala-runtime"])
+            .args(["build", "--quiet", "--package", "nyala", "--package", "nyala-runtime", "--package", "xtask"])
             .status();
         assert!(status.unwrap().success());
     });
