@@ -1,14 +1,14 @@
 //! What text tests cost: a blessed table, `tests/costs.txt`, that decides which of them the gate runs whole.
 //!
-//! Costs are processor time in *units*: ten times a fixed piece of work that each run of the tests measures first, about a
+//! Costs are processor time in *units*: forty times a fixed piece of work that each run of the tests measures first, about a
 //! second. Another processor or a busy neighbor changes both alike. A line stands for a file under one run (an engine, or
 //! one of the words of [`crate::texts`]); lines below [`LISTED`] are left out and count as that much.
 //!
 //! ```text
-//! tests/run/sort.impala | checked | 20.7 | 1/14 | 1.9
+//! tests/run/sort.impala | checked | 5.7 | 1/12 | 0.6
 //! ```
 //!
-//! The file costs 20.7 units under `checked`. The gate compiles and runs one in 14 of its tests, for 1.9 units: those whose
+//! The file costs 5.7 units under `checked`. The gate compiles and runs one in 12 of its tests, for 0.6 units: those whose
 //! number has the remainder that belongs to the engine, so that engines share a file's tests. `whole` means all of them,
 //! `none` that only `./x test --all` has the run. `./x bless costs [FILTER]` measures and writes the lines.
 
@@ -19,16 +19,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Lines with lower costs, in units, are not in the table.
-pub const LISTED: f64 = 0.5;
+pub const LISTED: f64 = 0.25;
 /// The cost in units from which on a run is shared, and the cost that a share should have.
-pub const SHARED: f64 = 1.5;
-/// A run without tests that could be shared, whose cost in units is higher, is not in the gate, unless no native engine
-/// would be left.
-const MOST_OF_ONE: f64 = 2.5;
+const SHARED: f64 = 0.5;
+/// A run of one engine among several that costs more units in the gate is not in it.
+const MOST_OF_ONE: f64 = 1.0;
+/// A run that nothing else stands for (the interpreter, the last native engine, expected outputs) is not in the gate if it costs
+/// more units.
+const MOST_OF_LAST: f64 = 2.5;
 /// The most units that a file may cost under an engine before it has a line.
 pub const NEW: f64 = 5.0;
 /// The most units that all runs of the gate may cost together.
-pub const MOST: f64 = 420.0;
+pub const MOST: f64 = 300.0;
 
 /// The part of a file's tests that the gate runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,16 +127,16 @@ impl Table {
     }
 }
 
-/// The part of a file that the gate runs under an engine, by what all of it costs there. `n_tests`: its tests that can be run
-/// apart from each other; `is_last`: no other native engine would run it.
-pub fn part(whole: f64, n_tests: usize, is_last: bool) -> Part {
+/// The part of a file that the gate could run, by what all of it costs. `n_tests`: its tests that can be run apart from each
+/// other.
+pub fn part(whole: f64, n_tests: usize) -> Part {
     let wanted = (whole / SHARED).ceil() as usize;
-    match () {
-        () if whole < SHARED => Part::Whole,
-        () if n_tests > 1 => Part::OneIn(wanted.clamp(2, n_tests)),
-        () if whole > MOST_OF_ONE && !is_last => Part::None,
-        () => Part::Whole,
-    }
+    if whole < SHARED || n_tests < 2 { Part::Whole } else { Part::OneIn(wanted.clamp(2, n_tests)) }
+}
+
+/// Whether a run is in the gate that costs this much there. `is_last`: nothing else stands for it.
+pub fn fits(gate: f64, is_last: bool) -> bool {
+    gate <= if is_last { MOST_OF_LAST } else { MOST_OF_ONE }
 }
 
 /// What a run's time says beside its line.
@@ -154,12 +156,12 @@ pub fn judge(line: Option<Line>, took: f64) -> Verdict {
     };
     match () {
         () if took > NEW && took > 4.0 * blessed => Verdict::TooSlow(said),
-        () if took > 1.0 && took > 2.0 * blessed => Verdict::Notable(said),
+        () if took > 0.5 && took > 2.0 * blessed => Verdict::Notable(said),
         () => Verdict::Fine,
     }
 }
 
-/// The seconds of processor time of a unit here and now: ten times the least of three times that LLVM takes for a fixed
+/// The seconds of processor time of a unit here and now: forty times the least of three times that LLVM takes for a fixed
 /// module.
 pub fn unit() -> Result<f64, String> {
     let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some("x86-64-v3"));
@@ -173,7 +175,7 @@ pub fn unit() -> Result<f64, String> {
         module.object().map_err(|e| e.message.clone())?;
         least = least.min(crate::queue::own_seconds() - start);
     }
-    Ok(10.0 * least.max(0.01))
+    Ok(40.0 * least.max(0.01))
 }
 
 /// Loops over arrays, as text for LLVM.
@@ -218,16 +220,16 @@ mod tests {
 
     #[test]
     fn parts_and_verdicts() {
-        assert_eq!(part(1.0, 9, false), Part::Whole);
-        assert_eq!(part(14.9, 9, false), Part::OneIn(9));
-        assert_eq!(part(14.9, 99, false), Part::OneIn(10));
-        assert_eq!(part(14.9, 1, false), Part::None);
-        assert_eq!(part(14.9, 1, true), Part::Whole);
+        assert_eq!(part(0.4, 9), Part::Whole);
+        assert_eq!(part(4.9, 9), Part::OneIn(9));
+        assert_eq!(part(4.9, 99), Part::OneIn(10));
+        assert_eq!(part(4.9, 1), Part::Whole);
+        assert!(fits(2.0, true) && !fits(2.0, false) && !fits(3.0, true));
         let line = Line { whole: 9.0, part: Part::OneIn(4), gate: 2.0 };
         assert_eq!(judge(Some(line), 3.9), Verdict::Fine);
         assert!(matches!(judge(Some(line), 4.1), Verdict::Notable(_)));
         assert!(matches!(judge(Some(line), 8.1), Verdict::TooSlow(_)));
-        assert_eq!(judge(None, 0.9), Verdict::Fine);
+        assert_eq!(judge(None, 0.45), Verdict::Fine);
         assert!(matches!(judge(None, 5.1), Verdict::TooSlow(_)));
     }
 }

@@ -5,6 +5,7 @@ mod all;
 mod bad_input;
 mod bench;
 mod book;
+mod child;
 mod closures;
 mod costs;
 mod demo;

@@ -4,6 +4,7 @@
 //! children is an order's cost. An order that ends the process, or takes too long, fails alone: the queue starts another
 //! worker. Orders and answers are lines of JSON on a socket, since programs under test print to standard output.
 
+use crate::child::seconds_of;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -233,17 +234,6 @@ impl Drop for Worker {
 /// The processor time in seconds of this process and of its children that have ended.
 pub fn own_seconds() -> f64 {
     seconds_of("self").unwrap_or_default()
-}
-
-/// The same of any process; `None` where the system does not tell.
-fn seconds_of(process: &str) -> Option<f64> {
-    /// Linux shows hundredths of a second on all machines.
-    const TICKS: f64 = 100.0;
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may contain anything.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: Option<f64> = fields.get(11..15)?.iter().map(|f| f.parse::<f64>().ok()).sum();
-    Some(ticks? / TICKS)
 }
 
 /// The folder for caches of tests, in place of the user's.

@@ -30,9 +30,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The time limit for a program of a text test, under one engine: LLVM takes more than two minutes for
+/// The limit on the processor time of a program of a text test, under one engine: LLVM takes more than two minutes for
 /// `lib/image/tests/devices.impala`, checked, on a slow processor.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
@@ -199,21 +199,14 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
     for path in &paths {
         let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
         let tests = if expected_output(&text).is_none() { testing::find("", &text).tests.len() } else { 1 };
-        let of_file = runs(&root().join(path), &text, Tier::Gate);
-        let cost = |run: &Run| whole.get(&(path.clone(), run.name())).copied().unwrap_or_default();
-        let cheapest = of_file.iter().filter(|r| r.is_native()).min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        for run in &of_file {
-            let (cost, is_engine) = (cost(run), matches!(run, Run::Engine(..)));
-            let is_last = !run.is_native() || cheapest.is_some_and(|r| r.name() == run.name());
-            let part = costs::part(cost, if is_engine { tests } else { 1 }, is_last);
-            if cost < costs::LISTED {
-                continue;
-            }
+        for run in runs(&root().join(path), &text, Tier::Gate) {
+            let key = (path.clone(), run.name());
+            let cost = whole.get(&key).copied().unwrap_or_default();
+            let part = costs::part(cost, if matches!(run, Run::Engine(..)) { tests } else { 1 });
             if let Part::OneIn(n) = part {
                 in_parts.push(Order { words: words(path, &run.name(), n), cost: cost / n as f64 });
             }
-            let gate = if part == Part::Whole { cost } else { 0.0 };
-            table.0.insert((path.clone(), run.name()), costs::Line { whole: cost, part, gate });
+            table.0.insert(key, costs::Line { whole: cost, part, gate: cost });
         }
     }
     for (key, took) in measured(in_parts)? {
@@ -221,6 +214,22 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
             line.gate = took;
         }
     }
+    for path in &paths {
+        let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+        let of_file = runs(&root().join(path), &text, Tier::Gate);
+        let gate = |run: &Run| table.line(path, &run.name()).gate;
+        let cheapest = of_file.iter().filter(|r| r.is_native()).min_by(|a, b| gate(a).total_cmp(&gate(b)));
+        let cheapest = cheapest.map(|r| r.name());
+        for run in &of_file {
+            let is_last = !run.is_native() || cheapest == Some(run.name());
+            if let Some(line) = table.0.get_mut(&(path.clone(), run.name()))
+                && !costs::fits(line.gate, is_last)
+            {
+                (line.part, line.gate) = (Part::None, 0.0);
+            }
+        }
+    }
+    table.0.retain(|_, line| line.whole >= costs::LISTED);
     std::fs::write(costs::path(), table.render()).map_err(|e| format!("cannot write tests/costs.txt: {e}"))?;
     println!("the gate costs {:.0} units of {:.0}, without what is not listed", table.sum(), costs::MOST);
     failed.iter().for_each(|path| println!("FAILED {path}: its costs mean nothing"));
@@ -669,39 +678,11 @@ fn check_output(
     }
 }
 
-/// Runs a command, and stops it after `limit`. Returns its exit code, standard output and standard error.
+/// Runs a command, and stops it after that much processor time. Returns its exit code, standard output and standard error.
 pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i32>, String, String), String> {
-    use std::io::Read;
-    use std::process::Stdio;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let read = |pipe: Option<&mut dyn Read>| {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    std::thread::scope(|scope| {
-        let out = scope.spawn(move || read(out.as_mut().map(|p| p as &mut dyn Read)));
-        let err = scope.spawn(move || read(err.as_mut().map(|p| p as &mut dyn Read)));
-        let start = Instant::now();
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break Ok(status),
-                Ok(None) if start.elapsed() > limit => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    break Err(format!("takes more than {} s", limit.as_secs()));
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-                Err(e) => break Err(e.to_string()),
-            }
-        };
-        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-        status.map(|s| (s.code(), out, err))
-    })
+    let ended = crate::child::run(command, limit.as_secs())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((ended.status.code(), text(ended.stdout), text(ended.stderr)))
 }
 
 /// Checks the rule `STAGE FN [loop]: "TEXT" == N`.

@@ -47,7 +47,7 @@ fn are_platforms_that_are_not_there() {
         let folder = Folder::new(&format!("broken drivers {what}"));
         for (platform, library) in DRIVERS {
             if breaks(&folder.0, library).is_none() {
-                println!("skipped: a library that is {what}: there is no C compiler");
+                crate::common::skip("there is no C compiler");
                 continue;
             }
             let text = format!(

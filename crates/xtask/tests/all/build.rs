@@ -262,7 +262,7 @@ fn executables_run_without_standard_streams() {
         "use std::files::*;\nfn main() -> i32 { let input = read_stdin(); print_string(\"lost\"); if input.size <= 0i64 { 7 } else { 8 } }\n",
     );
     let program = build_well(&folder, "p.impala", "a program", &[]);
-    let script = "timeout 20 \"$0\" <&- >&- 2>&-";
+    let script = "timeout 600 \"$0\" <&- >&- 2>&-";
     let status = Command::new("sh").args(["-c", script]).arg(&program).status().unwrap();
     assert_eq!(status.code(), Some(7));
 }

@@ -22,7 +22,7 @@ fn emit(source: &Path, out: &Path) -> String {
 #[test]
 fn examples_are_programs_in_c() {
     if Command::new("cc").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no C compiler");
+        crate::common::skip("there is no C compiler");
         return;
     }
     let folder = Folder::new("c text");

@@ -319,7 +319,7 @@ fn sanitizers() {
         // The compiler may come without the tool's runtime.
         folder.write("none.c", "int total(const int *a, int n) { return a[n - 1]; } int bump(int n) { return n; }\n");
         if !compile(&["none.c", "-o", "none", "-lpthread"]).status.success() {
-            eprintln!("skipped: the C compiler has no runtime for {flag}");
+            crate::common::skip(&format!("the C compiler has no runtime for {flag}"));
             continue;
         }
         for out in ["lib.o", "lib.a"] {

@@ -300,6 +300,7 @@ fn browse(folder: &Folder, page: &str, script: &str) -> Option<String> {
 }
 
 #[test]
+#[ignore = "needs a browser: `./x test --all crates`"]
 fn the_page_works_in_a_browser() {
     let folder = Folder::new("explain page");
     let file = folder.write("p.impala", PROGRAM);
@@ -345,7 +346,7 @@ fn the_page_works_in_a_browser() {
         }, 100);
     "##;
     let Some(said) = browse(&folder, &page, script) else {
-        eprintln!("SKIPPED the_page_works_in_a_browser: there is no Chromium (Debian's package `chromium`)");
+        crate::common::skip("there is no Chromium (Debian's package `chromium`)");
         return;
     };
     let residual = std::process::Command::new(crate::common::command()).arg("emit").arg(&file).output().unwrap().stdout;

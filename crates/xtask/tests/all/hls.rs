@@ -116,7 +116,7 @@ fn kernels_say_what_becomes_of_them() {
 #[test]
 fn circuits_of_several_kernels_run_as_cpp() {
     if Command::new("c++").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no compiler of C++");
+        crate::common::skip("there is no compiler of C++");
         return;
     }
     let folder = Folder::new("hls as cpp");

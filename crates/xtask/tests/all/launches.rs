@@ -72,9 +72,10 @@ fn programs_have_code_for_the_platforms_that_they_may_need() {
 
 /// A panic of a kernel is reported by those who wait for its queue, not by others; a queue that does not exist is named.
 #[test]
+#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
 fn panics_in_kernels_belong_to_queues() {
     if !has_opencl() {
-        eprintln!("skipped: no device of OpenCL is there");
+        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let folder = Folder::new("queue-panics");
@@ -111,9 +112,10 @@ fn panics_in_kernels_belong_to_queues() {
 
 /// A kernel that leaves its memory on a device that is this machine's CPU ends the process with its name and its line.
 #[test]
+#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
 fn wild_kernels_are_named() {
     if !has_opencl() {
-        eprintln!("skipped: no device of OpenCL is there");
+        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let text = "use std::device::*;\n\
@@ -147,9 +149,10 @@ fn has_opencl() -> bool {
 
 /// A kernel for a device that panics; whether there is a device, and what a run says.
 #[test]
+#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
 fn panics_in_kernels_are_reported_when_the_program_waits() {
     if !has_opencl() {
-        eprintln!("skipped: no device of OpenCL is there");
+        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let folder = Folder::new("kernel-panics");
@@ -254,68 +257,66 @@ fn ignores_interrupts() -> bool {
     ignored.is_some_and(|signals| signals & 2 != 0)
 }
 
-/// An interrupt while a kernel does not end names the kernel, and its launch on a device.
-#[cfg(unix)]
+/// An interrupt while a kernel does not end names the kernel.
+#[cfg(target_os = "linux")]
 #[test]
 fn an_endless_kernel_is_interrupted() {
+    interrupt_kernel(&["--device", "host"], "interrupted: kernel `kernel` has not ended");
+}
+
+/// It names its launch on a device, too.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
+fn an_endless_kernel_is_interrupted_on_a_device() {
+    match has_opencl() {
+        true => interrupt_kernel(&[], "endless.impala:7:5: interrupted: kernel `main_kernel` has not ended"),
+        false => crate::common::skip("no device of OpenCL is there"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn interrupt_kernel(options: &[&str], message: &str) {
+    use crate::common::child::seconds_of;
     use std::process::{Command, Stdio};
     if ignores_interrupts() {
-        eprintln!("skipped: this process ignores interrupts, and so do those that it starts");
+        crate::common::skip("this process ignores interrupts, and so do those that it starts");
         return;
     }
     let text = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }\n\
         extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_synchronize(i32) -> (); }\n\
         fn main() -> () {\n\
             let a = anydsl_alloc(2, 64i64) as &mut [i32];\n\
+            print_string(\"ready\\n\"); flush();\n\
             for opencl(0, (1, 1, 1), (1, 1, 1)) { a(0) = 1; while a(0) != 0 { a(1) += 1 } }\n\
-            print_string(\"launched\\n\");\n\
             anydsl_synchronize(2);\n\
-        }\n";
+        }\n\
+        extern \"C\" { fn \"nyala_flush\" flush() -> (); }\n";
     let folder = Folder::new("endless-kernel");
     let program = folder.write("endless.impala", text);
-    let doctor = nyala(&["doctor".as_ref()], 60);
-    let has_opencl =
-        String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
-    for (options, message) in [
-        (&["--device", "host"][..], "interrupted: kernel `kernel` has not ended"),
-        (&[], "endless.impala:5:5: interrupted: kernel `main_kernel` has not ended"),
-    ] {
-        if options.is_empty() && !has_opencl {
-            eprintln!("skipped: no device of OpenCL is there");
-            continue;
-        }
-        // A driver may take long to compile the kernel.
-        let interrupted = |seconds: u64| {
-            let mut run = Command::new(crate::common::command());
-            run.arg("run").args(options).arg(&program).stdout(Stdio::null()).stderr(Stdio::piped());
-            let child = run.spawn().unwrap();
-            std::thread::sleep(std::time::Duration::from_secs(seconds));
-            let id = child.id().to_string();
-            assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-            // Should the interrupt have no effect, the test must end nevertheless.
-            let guard = Command::new("sh").args(["-c", "sleep 20; kill -KILL $0 2> /dev/null", &id]).spawn();
-            let output = child.wait_with_output().unwrap();
-            guard.and_then(|mut guard| guard.kill()).unwrap();
-            assert!(!output.status.success());
-            stderr(&output)
-        };
-        let mut said = String::new();
-        let named = [2, 8, 30].into_iter().any(|seconds| {
-            said = interrupted(seconds);
-            said.contains(message)
-        });
-        assert!(named, "{options:?}: {said}");
+    let mut run = Command::new(crate::common::command());
+    run.arg("run").args(options).arg(&program).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = run.spawn().unwrap();
+    let id = child.id().to_string();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    // The kernel is all that takes time from now on, after a driver's compiler, which ends.
+    let begin = seconds_of(&id).unwrap();
+    while seconds_of(&id).unwrap() < begin + if options.is_empty() { 20.0 } else { 0.5 } {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(!output.status.success() && stderr(&output).contains(message), "{options:?}: {}", stderr(&output));
 }
 
 /// Runs at `-O0` report memory of devices that is not released.
 #[test]
+#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
 fn leaked_buffers_are_reported() {
-    let doctor = nyala(&["doctor".as_ref()], 60);
-    let has_opencl =
-        String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
-    if !has_opencl {
-        eprintln!("skipped: no device of OpenCL is there");
+    if !has_opencl() {
+        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let text = "extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> (); }\n\
@@ -348,15 +349,9 @@ fn printing(platform: &str) -> String {
     )
 }
 
-#[test]
-fn kernels_print() {
-    let folder = Folder::new("kernels that print");
+/// Runs the program under options of each list.
+fn prints(folder: &Folder, all: &[&[&str]]) {
     let source = folder.write("p.impala", printing("opencl"));
-    let mut all = vec![&["--engine", "interp"][..], &["--device", "host"], &["--device", "host", "--no-pe", "-O0"]];
-    match has_opencl() {
-        true => all.extend([&[][..], &["-O0"]]),
-        false => eprintln!("SKIPPED: there is no device of OpenCL"),
-    }
     for options in all {
         let mut args: Vec<&std::ffi::OsStr> = vec!["run".as_ref(), source.as_ref()];
         args.extend(options.iter().map(std::ffi::OsStr::new));
@@ -365,6 +360,22 @@ fn kernels_print() {
         let expected = "before\n50% \"of\" -1 0.5true%1099511627776\nafter\n";
         assert_eq!(printed, expected, "{options:?}: {}", stderr(&output));
     }
+}
+
+#[test]
+#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
+fn kernels_print_on_a_device() {
+    match has_opencl() {
+        true => prints(&Folder::new("device that prints"), &[&[][..], &["-O0"]]),
+        false => crate::common::skip("no device of OpenCL is there"),
+    }
+}
+
+#[test]
+fn kernels_print() {
+    let folder = Folder::new("kernels that print");
+    let all = [&["--engine", "interp"][..], &["--device", "host"], &["--device", "host", "--no-pe", "-O0"]];
+    prints(&folder, &all);
     let emit = |platform: &str, stage: &str| {
         let source = folder.write("q.impala", printing(platform));
         let args: [&std::ffi::OsStr; 4] = ["emit".as_ref(), "--stage".as_ref(), stage.as_ref(), source.as_ref()];
@@ -415,12 +426,13 @@ fn unknown_functions_are_those_of_cudas_compiler() {
 /// Operations of subgroups, of which no driver for the CPU need have any: clang takes them, with all extensions and with the one
 /// that they need.
 #[test]
+#[ignore = "needs clang: `./x test --all crates`"]
 fn operations_of_subgroups_are_opencl_c() {
     let clangs = ["clang", "clang-15", "clang-16", "clang-18"];
     let works =
         |clang: &&str| std::process::Command::new(clang).arg("--version").output().is_ok_and(|o| o.status.success());
     let Some(clang) = clangs.into_iter().find(works) else {
-        eprintln!("SKIPPED: there is no clang");
+        crate::common::skip("there is no clang");
         return;
     };
     let folder = Folder::new("subgroups in OpenCL C");

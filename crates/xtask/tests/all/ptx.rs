@@ -108,7 +108,7 @@ fn kernels_and_errors() {
     }
     for (body, options, message) in ERRORS {
         if has_toolkit() && message.contains("libdevice") {
-            println!("skipped: {message}: the CUDA toolkit is installed");
+            crate::common::lacks("errors without libdevice: the CUDA toolkit is installed");
             continue;
         }
         let stage = if options.contains(&"host") { "asm" } else { "ptx" };
@@ -160,7 +160,7 @@ fn operations_of_nvidia() {
         assemble.arg(format!("-arch={arch}")).arg("-o").arg(folder.path("kernels.cubin")).arg(&ptx);
         match assemble.output() {
             Ok(made) => assert!(made.status.success(), "{arch}: {}", stderr(&made)),
-            Err(_) => println!("skipped: machine code for {arch}, since there is no `ptxas`"),
+            Err(_) => crate::common::lacks(&format!("machine code for {arch}: there is no `ptxas`")),
         }
     }
 }

@@ -231,7 +231,7 @@ impl StandIn {
     fn test(&self) {
         let folder = Folder::new(self.source);
         if self.make(&folder).is_none() {
-            println!("skipped: there is no C compiler");
+            crate::common::skip("there is no C compiler");
             return;
         }
         let text = std::fs::read_to_string(folder.path("program.impala")).unwrap();
@@ -268,7 +268,7 @@ fn level_zero() {
 fn keeps_code(driver: &StandIn, made: &str) {
     let folder = Folder::new(&format!("cache of {}", driver.source));
     if driver.make(&folder).is_none() {
-        println!("skipped: there is no C compiler");
+        crate::common::skip("there is no C compiler");
         return;
     }
     let cache = folder.path("cache");

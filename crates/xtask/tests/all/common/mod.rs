@@ -2,9 +2,11 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "../../../src/child.rs"]
+pub mod child;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 /// A folder of its own, with a space in its name, removed at the end.
 pub struct Folder(pub PathBuf);
@@ -52,38 +54,39 @@ pub fn command() -> PathBuf {
     exe.parent().unwrap().parent().unwrap().join(format!("nyala{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Runs it; it must end within the limit and must not crash.
+/// The command with a folder for its caches, so that no test reads or fills the user's.
+pub fn nyala_command() -> Command {
+    let command = command();
+    let caches = command.parent().and_then(Path::parent).unwrap().join("cache");
+    let mut nyala = Command::new(command);
+    nyala.env("XDG_CACHE_HOME", caches);
+    nyala
+}
+
+/// Runs it; it must end within that many seconds of processor time, or a minute if that is longer.
 pub fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
-    let start = Instant::now();
-    let mut child = Command::new(command())
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let read = |pipe: &mut dyn std::io::Read| {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).unwrap();
-        bytes
-    };
-    std::thread::scope(|scope| {
-        let stdout = scope.spawn(move || read(&mut out));
-        let stderr = scope.spawn(move || read(&mut err));
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if start.elapsed() > Duration::from_secs(limit) {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("takes more than {limit} s");
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
-    })
+    let ended = child::run(nyala_command().args(args), limit.max(60)).unwrap_or_else(|why| panic!("{why}"));
+    Output { status: ended.status, stdout: ended.stdout, stderr: ended.stderr }
+}
+
+/// Says that a test cannot run here, for lack of a tool. Where all tools must be there, it is a failure.
+pub fn skip(what: &str) {
+    match std::env::var("NYALA_SKIPPED") {
+        Ok(word) if word == "fail" => panic!("{what}; `./x setup` may bring it"),
+        _ => lacks(what),
+    }
+}
+
+/// Says that a part of a test is for other machines than this one.
+pub fn lacks(what: &str) {
+    match std::env::var("NYALA_SKIPPED") {
+        Ok(file) if file != "fail" => {
+            use std::io::Write;
+            let mut file = std::fs::File::options().create(true).append(true).open(file).unwrap();
+            writeln!(file, "{what}").unwrap();
+        }
+        _ => eprintln!("skipped: {what}"),
+    }
 }
 
 /// The output of a command, which must succeed.
