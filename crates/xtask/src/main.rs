@@ -288,7 +288,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
 /// Runs the crates' own tests, and sums up the counts of their closing lines.
 fn unit_tests(quick: bool) -> Result<Tally, String> {
     let mut command = Command::new("cargo");
-    command.current_dir(root()).args(["test", "--quiet", "--workspace", "--no-fail-fast"]);
+    command.current_dir(root()).args(["test", "--quiet", "--no-fail-fast"]);
     if quick {
         command.arg("--lib");
     }
