@@ -98,7 +98,11 @@ enum Task {
         filter: Option<String>,
     },
     /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
-    Tidy,
+    Tidy {
+        /// Check the links in the documentation of all items, too: minutes
+        #[arg(long)]
+        docs: bool,
+    },
     /// Make a book of all pages, target/book
     Book,
     /// Measure compile times and the blur, and write the results to bench/results/
@@ -171,8 +175,11 @@ fn main() -> ExitCode {
             Ok(tally.failed == 0)
         }
         Task::Replay { revision, filter } => replay::run(&revision, filter.as_deref()),
-        Task::Tidy => {
-            let tally = tidy::run();
+        Task::Tidy { docs } => {
+            let mut tally = tidy::run();
+            if docs {
+                tally.add(tidy::check_docs());
+            }
             println!("{} passed, {} failed, 0 skipped", tally.passed, tally.failed);
             Ok(tally.failed == 0)
         }
