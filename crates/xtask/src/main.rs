@@ -115,6 +115,8 @@ const N_PROGRAMS: u64 = 3_000;
 const N_LANES: u64 = 150;
 const N_INPUTS: u64 = 8_000;
 const N_PATTERNS: u64 = 300;
+/// The crates whose libraries hold tests. `--lib` alone would build those of the others, too.
+const WITH_UNIT_TESTS: &[&str] = &["nyala", "nyala-base", "nyala-ir", "nyala-runtime", "nyala-syntax"];
 /// The parts that `./x test --quick` leaves out, beside engines.
 const LEFT_OUT: &str = "tests of the crates that are programs of their own (crates/*/tests), native code for older processors, \
                         counts of function values, random bodies of `vectorize`, 15 of 16 random programs, bad inputs and random patterns";
@@ -296,9 +298,11 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
 fn unit_tests(quick: bool) -> Result<Tally, String> {
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(["test", "--quiet", "--no-fail-fast"]);
-    if quick {
-        command.arg("--lib");
-    }
+    // Programs in comments are left to `cargo test --doc`.
+    match quick {
+        true => command.arg("--lib").args(WITH_UNIT_TESTS.iter().flat_map(|name| ["--package", name])),
+        false => command.arg("--tests"),
+    };
     let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cannot run cargo: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut tally = Tally::default();

@@ -19,7 +19,8 @@ const OTHERS: &str = "\
 
 fn ask(arch: &str) -> Vec<String> {
     let exe = std::env::current_exe().unwrap();
-    let output = Command::new(exe).args(["--exact", "lists_what_llvm_knows", "--nocapture"]).env(ASKED, arch).output();
+    let output =
+        Command::new(exe).args(["--exact", "cpus::lists_what_llvm_knows", "--nocapture"]).env(ASKED, arch).output();
     let said = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
     let list = said.split("Available CPUs").nth(1).and_then(|rest| rest.split("Available features").next());
     let lines = list.unwrap_or("").lines().filter_map(|l| l.split_once(" - Select the "));

@@ -1,0 +1,15 @@
+//! All tests of this crate, in one executable: each would be linked with the whole compiler.
+
+mod cpus;
+mod flat;
+mod jit;
+mod layers;
+#[path = "../../src/loads.rs"]
+mod loads;
+mod memory;
+mod operations;
+mod rounding;
+mod tail_calls;
+mod variables;
+mod vector_math;
+mod vectors;
