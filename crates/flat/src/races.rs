@@ -19,6 +19,7 @@
 //! two iterations come there. Addresses that are loaded from memory, or come out of a call, are not followed.
 
 mod in_place;
+mod sums;
 
 use crate::analysis::{Cfg, loops};
 use crate::data::*;

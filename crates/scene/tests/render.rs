@@ -1,27 +1,62 @@
 //! The renderer of `examples/render`: its checks of light, its command on good and bad input, previews and Ctrl-C.
 
-#[path = "../../xtask/tests/all/common/mod.rs"]
-mod common;
-
-use common::{Folder, nyala, root, sh, stderr};
 use nyala_scene::{Pixels, read_picture};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The library of scenes and pictures, built like these tests.
-fn library() -> PathBuf {
+/// A folder of its own, with a space in its name, removed at the end.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::Builder::new().prefix("nyala test ").tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        std::fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Builds packages like these tests, and returns the path of a file beside them.
+fn build(packages: &[&str], file: &str) -> PathBuf {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    sh(Command::new("cargo").current_dir(root()).args([
-        "build",
-        "--quiet",
-        "--package",
-        "nyala-scene",
-        "--profile",
-        profile,
-    ]));
+    let packages = packages.iter().flat_map(|p| ["--package", p]);
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--profile", profile]).args(packages));
+    // Tests lie in `deps`.
     let exe = std::env::current_exe().unwrap();
-    exe.parent().unwrap().parent().unwrap().join("libnyala_scene.so")
+    exe.parent().unwrap().parent().unwrap().join(file)
+}
+
+/// The library of scenes and pictures.
+fn library() -> PathBuf {
+    build(&["nyala-scene"], "libnyala_scene.so")
+}
+
+/// Runs the command `nyala`.
+fn nyala(args: &[&OsStr]) -> Output {
+    let command = build(&["nyala", "nyala-runtime"], "nyala");
+    Command::new(command).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The output of a command, which must succeed.
+fn sh(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn source(name: &str) -> PathBuf {
@@ -31,16 +66,8 @@ fn source(name: &str) -> PathBuf {
 /// The command `render`, as an executable that is linked with the library.
 fn built(folder: &Folder) -> PathBuf {
     let (program, library) = (folder.path("render"), library());
-    let output = nyala(
-        &[
-            "build".as_ref(),
-            source("render.impala").as_os_str(),
-            library.as_os_str(),
-            "-o".as_ref(),
-            program.as_os_str(),
-        ],
-        300,
-    );
+    let source = source("render.impala");
+    let output = nyala(&["build".as_ref(), source.as_ref(), library.as_ref(), "-o".as_ref(), program.as_ref()]);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     program
 }
@@ -59,7 +86,7 @@ fn picture(program: &Path, folder: &Folder, name: &str, args: &[&str]) -> Pixels
 
 #[test]
 fn light_is_what_it_must_be() {
-    let output = nyala(&["run".as_ref(), source("checks.impala").as_os_str()], 300);
+    let output = nyala(&["run".as_ref(), source("checks.impala").as_os_str()]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && said.lines().filter(|l| l.starts_with("ok ")).count() == 13,
@@ -71,7 +98,7 @@ fn light_is_what_it_must_be() {
 /// The material that the page adds compiles, at the place that it names.
 #[test]
 fn the_material_of_the_page_compiles() {
-    let folder = Folder::new("velvet");
+    let folder = Folder::new();
     for entry in
         std::fs::read_dir(source("")).unwrap().flatten().filter(|e| e.path().extension().is_some_and(|e| e == "impala"))
     {
@@ -84,13 +111,13 @@ fn the_material_of_the_page_compiles() {
     assert!(materials.contains(kinds) && materials.contains(arm));
     let more = materials.replace(kinds, "static KINDS = 4;").replace(arm, &format!("{arm}        3 => velvet(),\n"));
     folder.write("materials.impala", more + code);
-    let output = nyala(&["check".as_ref(), folder.path("checks.impala").as_os_str()], 300);
+    let output = nyala(&["check".as_ref(), folder.path("checks.impala").as_os_str()]);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
 }
 
 #[test]
 fn the_command_renders_and_says_what_is_wrong() {
-    let folder = Folder::new("render");
+    let folder = Folder::new();
     let program = built(&folder);
     let model = |name: &str| source("models").join(name).to_str().unwrap().to_string();
 
@@ -183,6 +210,6 @@ fn the_command_renders_and_says_what_is_wrong() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     read_picture(&out).unwrap();
     let left: Vec<_> =
-        std::fs::read_dir(&folder.0).unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+        std::fs::read_dir(folder.0.path()).unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     assert!(left.iter().all(|name| !name.starts_with(".render-")), "{left:?}");
 }

@@ -39,6 +39,3 @@ pub(crate) fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
         Err(_) => run(),
     })
 }
-
-#[cfg(test)]
-mod tests;

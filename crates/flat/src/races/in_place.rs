@@ -15,6 +15,7 @@
 //!
 //! Accesses under conditions that vary are passed over, unless these compare such sums by order, as `i > 0` does.
 
+use super::sums::{MAX_TERMS, Sum};
 use super::{Known, Lanes, Place};
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -23,18 +24,8 @@ use nyala_base::{Diagnostic, Id, Span, graph};
 use nyala_ir::{Op, layout};
 use rustc_hash::FxHashMap;
 
-/// Limit on the operations of one address.
-const MAX_TERMS: usize = 64;
 /// Limit on the accesses of a body that are compared.
 const MAX_ACCESSES: usize = 128;
-
-/// `number * iteration + bytes`, and multiples of values that do not vary.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Sum {
-    iteration: i64,
-    bytes: i64,
-    others: Vec<(Value, i64)>,
-}
 
 /// A load or store.
 struct Access {
@@ -111,30 +102,6 @@ fn counters(function: &Function, cfg: &Cfg, of: &dyn Fn(Value) -> Known, lanes: 
         }
     }
     found
-}
-
-impl Sum {
-    fn add(mut self, other: &Sum, factor: i64) -> Option<Sum> {
-        self.iteration = self.iteration.checked_add(other.iteration.checked_mul(factor)?)?;
-        self.bytes = self.bytes.checked_add(other.bytes.checked_mul(factor)?)?;
-        for &(v, n) in &other.others {
-            let n = n.checked_mul(factor)?;
-            match self.others.iter_mut().find(|(known, _)| *known == v) {
-                Some((_, known)) => *known = known.checked_add(n)?,
-                None => self.others.push((v, n)),
-            }
-        }
-        self.others.retain(|&(_, n)| n != 0);
-        (self.others.len() < MAX_TERMS).then_some(self)
-    }
-
-    /// How many iterations after the one at this address `other` has the same address; `None` if there is no such number but 0.
-    fn distance(&self, other: &Sum) -> Option<i64> {
-        let difference = self.clone().add(other, -1)?;
-        let is_fixed = difference.iteration == 0 && difference.others.is_empty();
-        let k = difference.bytes.checked_div(self.iteration)?;
-        (is_fixed && k != 0 && k.checked_mul(self.iteration) == Some(difference.bytes)).then_some(k)
-    }
 }
 
 struct Sums<'a> {
@@ -259,22 +226,5 @@ impl Sums<'_> {
         let elem = self.module.types.part(array, 0)?;
         let (size, align) = layout::size_align(&self.module.types, elem)?;
         Some(size.next_multiple_of(align.max(1)) as i64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances() {
-        let sum = |iteration, bytes| Sum { iteration, bytes, others: vec![(Value(7), 1)] };
-        assert_eq!(sum(4, 0).distance(&sum(4, -4)), Some(1));
-        assert_eq!(sum(4, 0).distance(&sum(4, 8)), Some(-2));
-        assert_eq!(sum(4, 0).distance(&sum(4, 0)), None);
-        assert_eq!(sum(8, 0).distance(&sum(8, 4)), None);
-        assert_eq!(sum(0, 0).distance(&sum(0, 4)), None);
-        assert_eq!(sum(4, 0).distance(&sum(8, 4)), None);
-        assert_eq!(sum(4, 0).distance(&Sum { others: vec![(Value(8), 1)], ..sum(4, 4) }), None);
     }
 }

@@ -1,9 +1,11 @@
-//! Texts for LLVM, and what machine code does. One executable, since each takes seconds to link.
+//! All tests of this crate, in one executable: each would be linked with the whole compiler.
 
 mod cpus;
 mod flat;
 mod jit;
 mod layers;
+#[path = "../../src/loads.rs"]
+mod loads;
 mod memory;
 mod operations;
 mod rounding;

@@ -1,12 +1,12 @@
 //! Types, errors, and the graph that programs become. Every graph is verified.
 
-#[path = "../../xtask/src/child.rs"]
+#[path = "../../../xtask/src/child.rs"]
 #[allow(dead_code, reason = "only the processor time of this thread is asked for")]
 mod child;
 
-use crate::Input;
 use expect_test::{Expect, expect};
 use nyala_base::{Sink, Sources};
+use nyala_sema::{Input, check as check_program, lower};
 
 const PRELUDE: &str = r#"
     fn @(?a & ?b & ?s) unroll_step(a: i32, @b: i32, @s: i32, body: fn(i32) -> ()) -> () {
@@ -37,8 +37,8 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let file = sources.add("t.impala", text);
     let files = [nyala_syntax::parse(file, text, &mut sink)];
     let program =
-        crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files, exports: &Vec::new }, &mut sink);
-    let world = program.and_then(|p| crate::lower(&p, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink));
+        check_program(&Input { prelude: Some(&prelude), libraries: &[], files: &files, exports: &Vec::new }, &mut sink);
+    let world = program.and_then(|p| lower(&p, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink));
     let mut out = String::new();
     // The programs are short: what they declare is seldom used.
     sink.diagnostics.retain(|d| d.code != "unused-name");

@@ -1,6 +1,6 @@
 //! The text form, the verifier's rules, and the passes, from text to text.
 
-#[path = "../../xtask/src/child.rs"]
+#[path = "../../../xtask/src/child.rs"]
 #[allow(dead_code, reason = "only the processor time of this thread is asked for")]
 mod child;
 

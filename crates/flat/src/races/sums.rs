@@ -1,0 +1,55 @@
+//! Addresses as sums. Separate, since tests of their arithmetic are compiled with this file alone.
+
+use crate::Value;
+
+/// Limit on the operations of one address.
+pub const MAX_TERMS: usize = 64;
+
+/// `number * iteration + bytes`, and multiples of values that do not vary.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sum {
+    pub iteration: i64,
+    pub bytes: i64,
+    pub others: Vec<(Value, i64)>,
+}
+
+impl Sum {
+    pub fn add(mut self, other: &Sum, factor: i64) -> Option<Sum> {
+        self.iteration = self.iteration.checked_add(other.iteration.checked_mul(factor)?)?;
+        self.bytes = self.bytes.checked_add(other.bytes.checked_mul(factor)?)?;
+        for &(v, n) in &other.others {
+            let n = n.checked_mul(factor)?;
+            match self.others.iter_mut().find(|(known, _)| *known == v) {
+                Some((_, known)) => *known = known.checked_add(n)?,
+                None => self.others.push((v, n)),
+            }
+        }
+        self.others.retain(|&(_, n)| n != 0);
+        (self.others.len() < MAX_TERMS).then_some(self)
+    }
+
+    /// How many iterations after the one at this address `other` has the same address; `None` if there is no such number but 0.
+    pub fn distance(&self, other: &Sum) -> Option<i64> {
+        let difference = self.clone().add(other, -1)?;
+        let is_fixed = difference.iteration == 0 && difference.others.is_empty();
+        let k = difference.bytes.checked_div(self.iteration)?;
+        (is_fixed && k != 0 && k.checked_mul(self.iteration) == Some(difference.bytes)).then_some(k)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        let sum = |iteration, bytes| Sum { iteration, bytes, others: vec![(Value(7), 1)] };
+        assert_eq!(sum(4, 0).distance(&sum(4, -4)), Some(1));
+        assert_eq!(sum(4, 0).distance(&sum(4, 8)), Some(-2));
+        assert_eq!(sum(4, 0).distance(&sum(4, 0)), None);
+        assert_eq!(sum(8, 0).distance(&sum(8, 4)), None);
+        assert_eq!(sum(0, 0).distance(&sum(0, 4)), None);
+        assert_eq!(sum(4, 0).distance(&sum(8, 4)), None);
+        assert_eq!(sum(4, 0).distance(&Sum { others: vec![(Value(8), 1)], ..sum(4, 4) }), None);
+    }
+}

@@ -1,0 +1,7 @@
+//! All tests of this crate, in one executable.
+
+use nyala_flat::Value;
+
+#[path = "../../src/races/sums.rs"]
+mod sums;
+mod text;

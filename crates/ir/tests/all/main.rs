@@ -1,0 +1,4 @@
+//! All tests of this crate through its interface, in one executable.
+
+mod folding;
+mod nesting;

@@ -1,0 +1,5 @@
+//! All tests of this crate through its interface, in one executable: each would be linked with the whole compiler.
+
+mod checked;
+mod explanations;
+mod math;
