@@ -42,7 +42,7 @@ mod tests {
 
     /// How many fences separate `n` loads, with a store after every `stores`.
     fn fences(n: usize, stores: usize) -> usize {
-        nyala_gen_llvm::load_llvm().unwrap();
+        crate::load_llvm().unwrap();
         let mut text = String::from("define void @f(ptr %p) {\n");
         for i in 0..n {
             text += &format!("  %v{i} = load i32, ptr %p\n");

@@ -1,5 +1,7 @@
 //! All tests of this crate, in one executable: each would be linked with the whole compiler.
 
+use nyala_gen_llvm::load_llvm;
+
 mod cpus;
 mod flat;
 mod jit;
