@@ -1,5 +1,6 @@
 //! The renderer of `examples/render`: its checks of light, its command on good and bad input, previews and Ctrl-C.
 
+#[path = "all/common/mod.rs"]
 mod common;
 
 use common::{Folder, nyala, root, sh, stderr};

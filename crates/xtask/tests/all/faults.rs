@@ -1,9 +1,7 @@
 //! How a program's own faults in machine code are reported: under `nyala run` a report with function and line, in executables
 //! a report and the signal.
 
-mod common;
-
-use common::{Folder, command, nyala, sh, stderr};
+use crate::common::{Folder, command, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

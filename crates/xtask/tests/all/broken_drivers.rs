@@ -1,8 +1,6 @@
 //! Drivers' libraries that are broken: a platform with one is not there, and says why; nothing crashes.
 
-mod common;
-
-use common::{Folder, command, stderr};
+use crate::common::{Folder, command, stderr};
 use std::path::Path;
 use std::process::Command;
 

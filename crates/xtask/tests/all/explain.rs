@@ -1,8 +1,6 @@
 //! `nyala explain`: its options and errors, its JSON as `docs/explain.md` describes it, its page in a browser if there is one.
 
-mod common;
-
-use common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, nyala, root, stderr};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -350,7 +348,7 @@ fn the_page_works_in_a_browser() {
         eprintln!("SKIPPED the_page_works_in_a_browser: there is no Chromium (Debian's package `chromium`)");
         return;
     };
-    let residual = std::process::Command::new(common::command()).arg("emit").arg(&file).output().unwrap().stdout;
+    let residual = std::process::Command::new(crate::common::command()).arg("emit").arg(&file).output().unwrap().stdout;
     let residual = String::from_utf8_lossy(&residual).into_owned();
     let lines: Vec<&str> = residual.lines().collect();
     // The residual code of line 2: the body of `power`, and the product in `cube`.

@@ -3,9 +3,7 @@
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
-mod common;
-
-use common::{Folder, command, sh, stderr};
+use crate::common::{Folder, command, sh, stderr};
 use std::fmt::Write;
 use std::process::Command;
 

@@ -1,9 +1,7 @@
 //! `nyala tune`: which variants are left out and which is chosen, what is stored, and how other commands use it. No test
 //! depends on how fast anything is: variants differ by a sleep, or not at all.
 
-mod common;
-
-use common::{Folder, command, nyala, root, stderr};
+use crate::common::{Folder, command, nyala, root, stderr};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -117,7 +115,7 @@ fn values_for_a_device_are_used_with_that_device_only() {
     assert!(stored.contains(", host]\n") && values_of(&folder.path("p.tune")) == "N = 2\n", "{stored}");
     let uses = |options: &[&OsStr]| {
         let args: Vec<&OsStr> = [&["check".as_ref()], options, &[file.as_ref()]].concat();
-        common::stderr(&nyala(&args, 60)).contains("info[tuned-values]")
+        crate::common::stderr(&nyala(&args, 60)).contains("info[tuned-values]")
     };
     assert!(uses(&options[..2]) && !uses(&[]));
 }
@@ -370,7 +368,7 @@ fn programs_of_several_files_and_objects() {
     );
     let c = folder.write("zero.c", "int zero(int x) { return x - x; }\n");
     let object = folder.path("zero.o");
-    common::sh(Command::new("cc").arg("-c").arg(&c).arg("-o").arg(&object));
+    crate::common::sh(Command::new("cc").arg("-c").arg(&c).arg("-o").arg(&object));
     let (code, out, err) =
         tune(&[file.as_ref(), object.as_ref(), "-O0".as_ref(), "--wrap".as_ref(), "--".as_ref(), "x y".as_ref()]);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");

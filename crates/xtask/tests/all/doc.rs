@@ -1,8 +1,6 @@
 //! `nyala doc`: what pages say, that all links in them lead somewhere, and what becomes of files that are faulty.
 
-mod common;
-
-use common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, nyala, root, stderr};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -79,7 +77,7 @@ fn check_links(folder: &Path) -> usize {
 #[test]
 fn a_small_library() {
     let folder = Folder::new("doc small");
-    let source = root().join("crates/xtask/tests/doc");
+    let source = root().join("crates/xtask/tests/all/doc");
     let markdown = folder.path("markdown");
     let args = [source.as_os_str(), "--format".as_ref(), "markdown".as_ref(), "-o".as_ref(), markdown.as_os_str()];
     assert_eq!(doc(&args), (Some(0), String::new()));
@@ -91,7 +89,7 @@ fn a_small_library() {
     assert_eq!(
         found,
         std::fs::read_to_string(golden).unwrap(),
-        "`NYALA_BLESS=1 cargo test -p xtask --test doc` writes it"
+        "`NYALA_BLESS=1 cargo test -p xtask --test all doc::` writes it"
     );
     assert!(check_links(&markdown) > 30);
 

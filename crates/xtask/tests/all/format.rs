@@ -1,8 +1,6 @@
 //! `nyala fmt`: files of `tests/format` beside what they become, all files here, and the command.
 
-mod common;
-
-use common::{Folder, command, root, stderr};
+use crate::common::{Folder, command, root, stderr};
 use nyala_base::Sources;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

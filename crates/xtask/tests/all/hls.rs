@@ -1,8 +1,6 @@
 //! Kernels for `hls`: what the text says to the tools of FPGAs, that it runs as C++, and what programs say without a device.
 
-mod common;
-
-use common::{Folder, nyala, root, sh, stderr};
+use crate::common::{Folder, nyala, root, sh, stderr};
 use expect_test::expect;
 use std::ffi::OsStr;
 use std::path::Path;

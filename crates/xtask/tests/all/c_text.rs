@@ -1,9 +1,7 @@
 //! `nyala emit --stage c`: a C compiler accepts the text without warnings and, with the runtime, makes a program of it that
 //! prints what the source says.
 
-mod common;
-
-use common::{Folder, command, nyala, root, sh, stderr};
+use crate::common::{Folder, command, nyala, root, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Programs whose kernels or lanes end with an error.
 
-mod common;
-
-use common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, stderr};
 use std::path::Path;
 
 /// Programs written against files like AnyDSL's platform files, which are given on the command line, without the prelude.
@@ -288,7 +286,7 @@ fn an_endless_kernel_is_interrupted() {
         }
         // A driver may take long to compile the kernel.
         let interrupted = |seconds: u64| {
-            let mut run = Command::new(common::command());
+            let mut run = Command::new(crate::common::command());
             run.arg("run").args(options).arg(&program).stdout(Stdio::null()).stderr(Stdio::piped());
             let child = run.spawn().unwrap();
             std::thread::sleep(std::time::Duration::from_secs(seconds));

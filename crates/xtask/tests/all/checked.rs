@@ -1,9 +1,7 @@
 //! `--check`: native code reports what the interpreter reports, with the same code, at the same line, in memory and as an
 //! executable; and says nothing of programs that are right.
 
-mod common;
-
-use common::{Folder, command, nyala, stderr};
+use crate::common::{Folder, command, nyala, stderr};
 use std::process::Command;
 
 /// A program, the code of its report, and the text of the line that is reported, without blanks at its ends.

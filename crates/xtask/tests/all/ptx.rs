@@ -1,8 +1,6 @@
 //! PTX of kernels: what stands in it, and what is an error. NVIDIA's assembler is not needed.
 
-mod common;
-
-use common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, nyala, root, stderr};
 use std::ffi::OsStr;
 use std::path::Path;
 

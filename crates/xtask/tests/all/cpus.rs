@@ -1,8 +1,6 @@
 //! `--cpu`: names, and `nyala build` for several CPUs, of which the best is chosen when the code is loaded.
 
-mod common;
-
-use common::{Folder, nyala, sh, stderr};
+use crate::common::{Folder, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -277,7 +275,7 @@ mod several {
     #[test]
     fn objects_static_libraries_and_executables_too() {
         let folder = library("several static");
-        let runtime = common::command().with_file_name("libnyala_runtime.a");
+        let runtime = crate::common::command().with_file_name("libnyala_runtime.a");
         for level in ["-O0", "-O3"] {
             let object = build_well(&folder, "lib.o", &[&[level], &CPUS[..]].concat());
             for more in ["-fpie", "-no-pie"] {

@@ -1,8 +1,6 @@
 //! The command of `examples/align`: its results, on good and bad input.
 
-mod common;
-
-use common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, nyala, root, stderr};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

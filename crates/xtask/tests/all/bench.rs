@@ -1,8 +1,6 @@
 //! `nyala bench`: what is a benchmark, what is stored and compared. No test depends on how fast anything is.
 
-mod common;
-
-use common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, stderr};
 use std::ffi::OsStr;
 
 const PROGRAM: &str = "\

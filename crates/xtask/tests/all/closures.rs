@@ -1,8 +1,6 @@
 //! Environments of function values are freed: a program that makes millions of them, in all ways, runs in little memory.
 
-mod common;
-
-use common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, nyala, root, stderr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -76,7 +74,7 @@ fn peak_of_interpreter(program: &str, main: &str) -> u64 {
     let folder = Folder::new(&format!("{program} interpreted"));
     let file = with_main(&folder, program, main);
     let args = ["run", "--engine", "interp", "--allow", "unused-name"];
-    let command = common::command();
+    let command = crate::common::command();
     let mut child = Command::new(command).args(args).arg(&file).stdout(Stdio::null()).spawn().unwrap();
     let mut peak = 0;
     loop {

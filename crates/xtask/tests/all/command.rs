@@ -1,8 +1,6 @@
 //! The command `nyala` met with bad input, missing and corrupt files, and folders with spaces in their names.
 
-mod common;
-
-use common::{Folder, command, nyala, root, stderr};
+use crate::common::{Folder, command, nyala, root, stderr};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

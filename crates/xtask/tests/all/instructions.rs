@@ -3,9 +3,7 @@
 
 #![cfg(target_arch = "x86_64")]
 
-mod common;
-
-use common::{Folder, nyala, sh, stderr};
+use crate::common::{Folder, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! `nyala test`: what counts as a test, and what becomes of those that fail, crash or do not end.
 
-mod common;
-
-use common::{Folder, command, nyala, stderr};
+use crate::common::{Folder, command, nyala, stderr};
 
 fn run(args: &[&std::ffi::OsStr]) -> (Option<i32>, String, String) {
     let mut all: Vec<&std::ffi::OsStr> = vec!["test".as_ref()];

@@ -1,8 +1,6 @@
 //! Programs of several files: `mod m;`, and libraries that `use` names.
 
-mod common;
-
-use common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, stderr};
 use std::ffi::OsStr;
 
 /// Writes the files; what `nyala ARGS` in that folder says.

@@ -1,8 +1,6 @@
 //! `nyala build`: what it makes is used by C and Rust programs, in folders with spaces in their names.
 
-mod common;
-
-use common::{Folder, nyala, sh, stderr};
+use crate::common::{Folder, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -114,7 +112,7 @@ fn a_c_program_uses_a_shared_library() {
 #[test]
 fn a_c_program_uses_objects_and_static_libraries() {
     let folder = shapes("static");
-    let runtime = common::command().with_file_name("libnyala_runtime.a");
+    let runtime = crate::common::command().with_file_name("libnyala_runtime.a");
     for level in ["-O0", "-O3"] {
         let object = build_well(&folder, "shapes.impala", "shapes.o", &[level]);
         assert_eq!(compile_c(&folder, &[object.as_os_str(), runtime.as_os_str(), "-lm".as_ref()]), EXPECTED);
@@ -351,7 +349,7 @@ fn native_code_is_kept_between_runs() {
     let program = folder.write("p.impala", "static N = 42;\nfn main() -> i32 { print_i32(N); N }\n");
     let cache = folder.path("cache");
     let run = |args: &[&str]| {
-        let mut command = Command::new(common::command());
+        let mut command = Command::new(crate::common::command());
         command.env("XDG_CACHE_HOME", &cache).env_remove("HOME").args(&args[..1]);
         let output = if args[0] == "cache" {
             command.args(&args[1..]).output().unwrap()
@@ -415,7 +413,7 @@ fn native_code_is_kept_between_runs() {
 
 #[test]
 fn the_runtime_defines_every_function_that_programs_may_call() {
-    let runtime = common::command().with_file_name("libnyala_runtime.a");
+    let runtime = crate::common::command().with_file_name("libnyala_runtime.a");
     let symbols = sh(Command::new("nm").args(["-g", "--defined-only"]).arg(runtime));
     let defined: Vec<&str> = symbols.lines().filter_map(|l| l.split(" T ").nth(1)).collect();
     for (name, _) in nyala_runtime::symbols().iter().filter(|s| s.0.contains('_')) {
@@ -465,7 +463,7 @@ fn what_cannot_be_built_is_an_error() {
     fails("no such folder/a.so", &[], "cannot-write");
     fails("program", &[], "no-entry");
     let with = |variable: &str, value: &str| {
-        let mut command = Command::new(common::command());
+        let mut command = Command::new(crate::common::command());
         command.arg("build").arg(folder.path("shapes.impala")).arg("-o").arg(folder.path("a.so"));
         let output = command.env(variable, value).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
@@ -480,7 +478,7 @@ fn what_cannot_be_built_is_an_error() {
 fn lesson_9_is_called_from_c() {
     let folder = Folder::new("lesson 9");
     for name in ["09_called_from_c.impala", "09_called_from_c.c"] {
-        std::fs::copy(common::root().join("examples").join(name), folder.path(name)).unwrap();
+        std::fs::copy(crate::common::root().join("examples").join(name), folder.path(name)).unwrap();
     }
     let library = build_well(&folder, "09_called_from_c.impala", "libpoly.so", &[]);
     build_well(&folder, "09_called_from_c.impala", "poly.h", &[]);
@@ -511,7 +509,7 @@ fn printed_by_lesson(lesson: &str, name: &str) -> String {
     let folder = Folder::new(lesson);
     let [source, program_source] = ["impala", "c"].map(|end| format!("{lesson}.{end}"));
     for file in [&source, &program_source] {
-        std::fs::copy(common::root().join("examples").join(file), folder.path(file)).unwrap();
+        std::fs::copy(crate::common::root().join("examples").join(file), folder.path(file)).unwrap();
     }
     let library = build_well(&folder, &source, &format!("lib{name}.so"), &[]);
     build_well(&folder, &source, &format!("{name}.h"), &[]);

@@ -1,8 +1,6 @@
 //! The residual code of a function does not depend on how many other functions the program has.
 
-mod common;
-
-use common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, stderr};
 use std::fmt::Write as _;
 
 /// Functions that each have a loop and call a common helper; the loop is a function without filter.

@@ -1,9 +1,7 @@
 //! The runtime's part of CUDA, HSA and Level Zero without a GPU: a stand-in for each driver, in `driver`, prints what it is asked for, and
 //! fails as it is told. The code of the kernels is what the compiler makes for real drivers.
 
-mod common;
-
-use common::{Folder, command, root};
+use crate::common::{Folder, command, root};
 use std::path::Path;
 use std::process::Command;
 
@@ -208,7 +206,7 @@ const WRONG: &[&str] = &["header", "packet", "twice", "deadlock"];
 impl StandIn {
     /// Makes libraries and program in a folder. `None` if there is no C compiler.
     fn make(&self, folder: &Folder) -> Option<()> {
-        let source = root().join("crates/xtask/tests/driver").join(self.source);
+        let source = root().join("crates/xtask/tests/all/driver").join(self.source);
         for library in self.libraries {
             let mut compile = Command::new("cc");
             compile.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(folder.path(library)).arg(&source);

@@ -1,0 +1,28 @@
+//! Tests of the command as a process, and of what it makes: one program, for a program each would be linked 23 times.
+//! `cargo test -p xtask --test all command::` runs those of one file.
+
+mod align;
+mod assembly;
+mod bench;
+mod broken_drivers;
+mod build;
+mod c_text;
+mod checked;
+mod closures;
+mod command;
+mod common;
+mod cpus;
+mod doc;
+mod explain;
+mod faults;
+mod format;
+mod hls;
+mod instructions;
+mod launches;
+mod modules;
+mod ptx;
+mod siblings;
+mod stand_ins;
+mod structs;
+mod testing;
+mod tune;
