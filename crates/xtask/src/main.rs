@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod book;
+mod child;
 mod closures;
 mod demo;
 mod devices;

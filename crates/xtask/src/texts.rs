@@ -21,7 +21,7 @@
 //! after `; ---` the expected IR, which `x bless` writes, like the files of the last row. For `; test run`, see
 //! [`crate::evaluate`].
 
-use crate::{Tally, root};
+use crate::{Tally, child, root};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala::{Options, Session, testing};
 use nyala_base::Severity;
@@ -407,39 +407,11 @@ fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, quick: bo
     }
 }
 
-/// Runs a command, and stops it after `limit`. Returns its exit code, standard output and standard error.
+/// Runs a command, and stops it after `limit` of processor time. Returns its exit code, standard output and standard error.
 pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i32>, String, String), String> {
-    use std::io::Read;
-    use std::process::Stdio;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let read = |pipe: Option<&mut dyn Read>| {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    std::thread::scope(|scope| {
-        let out = scope.spawn(move || read(out.as_mut().map(|p| p as &mut dyn Read)));
-        let err = scope.spawn(move || read(err.as_mut().map(|p| p as &mut dyn Read)));
-        let start = Instant::now();
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break Ok(status),
-                Ok(None) if start.elapsed() > limit => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    break Err(format!("takes more than {} s", limit.as_secs()));
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-                Err(e) => break Err(e.to_string()),
-            }
-        };
-        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-        status.map(|s| (s.code(), out, err))
-    })
+    let ended = child::run(command, limit)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((ended.status.code(), text(&ended.stdout), text(&ended.stderr)))
 }
 
 /// Checks the rule `STAGE FN [loop]: "TEXT" == N`.

@@ -1,11 +1,11 @@
 //! The command of `examples/align`: its results, on good and bad input.
 
-use crate::common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, RunToEnd, nyala, root, stderr};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 fn run(program: &Path, folder: &Folder, args: &[&str]) -> Output {
-    Command::new(program).current_dir(&folder.0).args(args).stdin(Stdio::null()).output().unwrap()
+    Command::new(program).current_dir(&folder.0).args(args).run_to_end()
 }
 
 /// What the command prints, if it succeeds and says nothing.

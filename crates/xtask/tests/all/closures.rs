@@ -1,6 +1,6 @@
 //! Environments of function values are freed: a program that makes millions of them, in all ways, runs in little memory.
 
-use crate::common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, RunToEnd, nyala, root, stderr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn runs_in_little_memory(program: &str, main: &str, n_lines: usize) {
         let built = nyala(&args, 60);
         assert!(built.status.success(), "{}", stderr(&built));
         let script = format!("ulimit -v {LIMIT}; exec \"$0\"");
-        let output = Command::new("sh").args(["-c", &script]).arg(&program).output().unwrap();
+        let output = Command::new("sh").args(["-c", &script]).arg(&program).run_to_end();
         assert!(output.status.success(), "{options:?}: {}", stderr(&output));
         outputs.push(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -1,6 +1,6 @@
 //! `--cpu`: names, and `nyala build` for several CPUs, of which the best is chosen when the code is loaded.
 
-use crate::common::{Folder, nyala, sh, stderr};
+use crate::common::{Folder, RunToEnd, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -289,7 +289,7 @@ mod several {
         folder.write("lib.impala", format!("{PROGRAM}{main}"));
         for level in ["-O0", "-O3"] {
             let program = build_well(&folder, "program", &[&[level], &CPUS[..]].concat());
-            let output = Command::new(program).output().unwrap();
+            let output = Command::new(program).run_to_end();
             assert_eq!((output.status.code(), &*output.stdout), (Some(44), &b"360"[..]));
         }
     }

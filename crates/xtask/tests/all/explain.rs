@@ -1,6 +1,6 @@
 //! `nyala explain`: its options and errors, its JSON as `docs/explain.md` describes it, its page in a browser if there is one.
 
-use crate::common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, RunToEnd, nyala, root, stderr};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -292,8 +292,7 @@ fn browse(folder: &Folder, page: &str, script: &str) -> Option<String> {
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.path("profile").display()))
         .arg(format!("file://{}", file.display().to_string().replace(' ', "%20")))
-        .output()
-        .unwrap();
+        .run_to_end();
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let (_, done) = dom.rsplit_once("<pre id=\"done\">").unwrap_or_else(|| panic!("{}", stderr(&output)));
     Some(done.split("</pre>").next().unwrap_or_default().to_string())
@@ -348,7 +347,7 @@ fn the_page_works_in_a_browser() {
         eprintln!("SKIPPED the_page_works_in_a_browser: there is no Chromium (Debian's package `chromium`)");
         return;
     };
-    let residual = std::process::Command::new(crate::common::command()).arg("emit").arg(&file).output().unwrap().stdout;
+    let residual = std::process::Command::new(crate::common::command()).arg("emit").arg(&file).run_to_end().stdout;
     let residual = String::from_utf8_lossy(&residual).into_owned();
     let lines: Vec<&str> = residual.lines().collect();
     // The residual code of line 2: the body of `power`, and the product in `cube`.

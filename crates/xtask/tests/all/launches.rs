@@ -1,6 +1,6 @@
 //! Programs whose kernels or lanes end with an error.
 
-use crate::common::{Folder, nyala, stderr};
+use crate::common::{Folder, RunToEnd, nyala, stderr};
 use std::path::Path;
 
 /// Programs written against files like AnyDSL's platform files, which are given on the command line, without the prelude.
@@ -134,7 +134,7 @@ fn wild_kernels_are_named() {
     }
     let made = nyala(&["build".as_ref(), program.as_os_str(), "-o".as_ref(), built.as_os_str()], 60);
     assert!(made.status.success(), "{}", stderr(&made));
-    let said = stderr(&std::process::Command::new(&built).output().unwrap());
+    let said = stderr(&std::process::Command::new(&built).run_to_end());
     let place = format!("on a device; its last kernel is `main_kernel`, launched at {}:5:", program.display());
     assert!(said.contains(&place), "{said}");
 }

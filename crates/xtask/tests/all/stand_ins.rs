@@ -1,7 +1,7 @@
 //! The runtime's part of CUDA, HSA and Level Zero without a GPU: a stand-in for each driver, in `driver`, prints what it is asked for, and
 //! fails as it is told. The code of the kernels is what the compiler makes for real drivers.
 
-use crate::common::{Folder, command, root};
+use crate::common::{Folder, RunToEnd, command, root};
 use std::path::Path;
 use std::process::Command;
 
@@ -223,7 +223,7 @@ impl StandIn {
         let mut run = Command::new(command());
         run.arg("run").arg(folder.path("program.impala")).env("LD_LIBRARY_PATH", &folder.0);
         run.env("XDG_CACHE_HOME", cache).env(self.fault, fault).envs(self.variables.iter().copied());
-        let output = run.output().unwrap();
+        let output = run.run_to_end();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }

@@ -3,7 +3,7 @@
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
-use crate::common::{Folder, command, sh, stderr};
+use crate::common::{Folder, RunToEnd, command, sh, stderr};
 use std::fmt::Write;
 use std::process::Command;
 
@@ -194,7 +194,7 @@ fn structs_cross_by_value() {
     let (source, c) = (folder.write("structs.impala", impala), folder.write("main.c", c));
     let build = |out: &str, level: &str| {
         let path = folder.path(out);
-        let output = Command::new(command()).args(["build", level, "-o"]).arg(&path).arg(&source).output().unwrap();
+        let output = Command::new(command()).args(["build", level, "-o"]).arg(&path).arg(&source).run_to_end();
         assert!(output.status.success(), "{}", stderr(&output));
         path
     };

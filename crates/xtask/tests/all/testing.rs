@@ -1,6 +1,6 @@
 //! `nyala test`: what counts as a test, and what becomes of those that fail, crash or do not end.
 
-use crate::common::{Folder, command, nyala, stderr};
+use crate::common::{Folder, RunToEnd, command, nyala, stderr};
 
 fn run(args: &[&std::ffi::OsStr]) -> (Option<i32>, String, String) {
     let mut all: Vec<&std::ffi::OsStr> = vec!["test".as_ref()];
@@ -73,7 +73,7 @@ fn addresses_may_be_limited() {
     let folder = Folder::new("testing-addresses");
     let file = folder.write("t.impala", "//? f(2) == 4\nfn f(x: i32) -> i32 { x + x }\n");
     let limited = "ulimit -v 2000000000 && exec \"$0\" test \"$1\"";
-    let out = std::process::Command::new("sh").args(["-c", limited]).arg(command()).arg(&file).output().unwrap();
+    let out = std::process::Command::new("sh").args(["-c", limited]).arg(command()).arg(&file).run_to_end();
     let (said, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.status.success() && said == "1 passed, 0 failed, 0 skipped\n", "{said}{err}");
     assert!(err.contains("skipped: everything under checked"), "{err}");

@@ -2,9 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "../../../src/child.rs"]
+pub mod child;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 /// A folder of its own, with a space in its name, removed at the end.
 pub struct Folder(pub PathBuf);
@@ -52,43 +55,44 @@ pub fn command() -> PathBuf {
     exe.parent().unwrap().parent().unwrap().join(format!("nyala{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Runs it; it must end within the limit and must not crash.
+/// Seconds of processor time for a command that should take one or two: far more than even a slow machine needs.
+const LIMIT: u64 = 120;
+
+/// Commands that are run to their end.
+pub trait RunToEnd {
+    /// Runs it within a generous limit of processor time, without standard input, and with the project's cache.
+    fn run_to_end(&mut self) -> Output;
+}
+
+impl RunToEnd for Command {
+    fn run_to_end(&mut self) -> Output {
+        run_within(self, LIMIT)
+    }
+}
+
+fn run_within(command: &mut Command, limit: u64) -> Output {
+    match child::run(command, Duration::from_secs(limit)) {
+        Ok(child::Ended { status, stdout, stderr, .. }) => Output { status, stdout, stderr },
+        Err(e) => panic!("{command:?}: {e}"),
+    }
+}
+
+/// Waits for the end of a process that a test has begun.
+pub fn end(child: Child) -> Output {
+    match child::end(child, Duration::from_secs(LIMIT)) {
+        Ok(child::Ended { status, stdout, stderr, .. }) => Output { status, stdout, stderr },
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// Runs the command `nyala`; it must end within the limit, in seconds of processor time.
 pub fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
-    let start = Instant::now();
-    let mut child = Command::new(command())
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let read = |pipe: &mut dyn std::io::Read| {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).unwrap();
-        bytes
-    };
-    std::thread::scope(|scope| {
-        let stdout = scope.spawn(move || read(&mut out));
-        let stderr = scope.spawn(move || read(&mut err));
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if start.elapsed() > Duration::from_secs(limit) {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("takes more than {limit} s");
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
-    })
+    run_within(Command::new(command()).args(args), limit)
 }
 
 /// The output of a command, which must succeed.
 pub fn sh(command: &mut Command) -> String {
-    let output = command.output().unwrap();
+    let output = command.run_to_end();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{command:?}: {said}{}", stderr(&output));
     said
@@ -96,4 +100,21 @@ pub fn sh(command: &mut Command) -> String {
 
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Says that a test, or a part of it, needs something that is not here. `NYALA_SKIPPED` names a file in which that is
+/// noted; if it is `fail`, the test fails.
+pub fn skip(what: &str) {
+    use std::io::Write;
+    let name = std::thread::current().name().unwrap_or("a test").to_string();
+    let line = format!("{name}: {what}\n");
+    match std::env::var_os("NYALA_SKIPPED") {
+        Some(file) if file == "fail" => panic!("{what}"),
+        // A line in one piece: other tests write as well.
+        Some(file) => {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+            file.and_then(|mut file| file.write_all(line.as_bytes())).expect("a file for what is skipped");
+        }
+        None => eprint!("skipped: {line}"),
+    }
 }
