@@ -101,6 +101,12 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat { pid, parent: field(4)? as u32, cpu: Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND) })
 }
 
+/// The processor time that a process has used so far, with that of those that it has waited for.
+#[allow(dead_code, reason = "each program that includes this file uses a part")]
+pub fn cpu_time(pid: u32) -> Duration {
+    stat(pid).map_or(Duration::ZERO, |s| s.cpu)
+}
+
 /// The processes that descend from one, without itself.
 fn descendants(ancestor: u32) -> Vec<Stat> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -60,11 +60,21 @@ fn letters(n: usize, seed: &mut u64) -> (String, String) {
 
 #[test]
 fn the_command_aligns_and_says_what_is_wrong() {
+    aligns_and_says_what_is_wrong("-O0");
+}
+
+#[test]
+#[ignore = "takes 6 s"]
+fn the_optimized_command_aligns_and_says_what_is_wrong() {
+    aligns_and_says_what_is_wrong("-O1");
+}
+
+fn aligns_and_says_what_is_wrong(level: &str) {
     let folder = Folder::new("align");
     let program = folder.path("align");
     let source = root().join("examples/align/main.impala");
     let output =
-        nyala(&["build".as_ref(), "-O1".as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()], 600);
+        nyala(&["build".as_ref(), level.as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()], 600);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     // Every scheme is known where it is used.
     let flat = nyala(&["emit".as_ref(), "--stage".as_ref(), "flat".as_ref(), source.as_os_str()], 300);

@@ -1,6 +1,6 @@
 //! Drivers' libraries that are broken: a platform with one is not there, and says why; nothing crashes.
 
-use crate::common::{Folder, RunToEnd, command, stderr};
+use crate::common::{Folder, RunToEnd, command, skip, stderr};
 use std::path::Path;
 use std::process::Command;
 
@@ -47,7 +47,7 @@ fn are_platforms_that_are_not_there() {
         let folder = Folder::new(&format!("broken drivers {what}"));
         for (platform, library) in DRIVERS {
             if breaks(&folder.0, library).is_none() {
-                println!("skipped: a library that is {what}: there is no C compiler");
+                skip("a C compiler");
                 continue;
             }
             let text = format!(

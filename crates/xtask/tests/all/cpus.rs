@@ -1,6 +1,6 @@
 //! `--cpu`: names, and `nyala build` for several CPUs, of which the best is chosen when the code is loaded.
 
-use crate::common::{Folder, RunToEnd, nyala, sh, stderr};
+use crate::common::{Folder, RunToEnd, nyala, sh, skip, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -310,7 +310,7 @@ mod several {
             assert_eq!(chosen(&library, &[]), Some(best(levels)));
         }
         if best(&["x86-64-v4"]).is_empty() {
-            eprintln!("skipped: only a machine with AVX-512 can pretend to be another");
+            skip("a processor with AVX-512, which can pretend to be another");
             return;
         }
         let library = build_well(&folder, "liblib.so", &["--cpu", "x86-64,x86-64-v2,x86-64-v3,x86-64-v4"]);
@@ -332,7 +332,7 @@ mod several {
             ([all, "80000000", all, all, all], "x86-64"),
         ] {
             let Some(found) = chosen(&library, &said) else {
-                eprintln!("skipped: this machine cannot hide what `cpuid` says");
+                skip("a processor that can hide what `cpuid` says");
                 return;
             };
             assert_eq!(found, level, "{said:?}");

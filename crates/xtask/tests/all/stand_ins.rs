@@ -1,7 +1,7 @@
 //! The runtime's part of CUDA, HSA and Level Zero without a GPU: a stand-in for each driver, in `driver`, prints what it is asked for, and
 //! fails as it is told. The code of the kernels is what the compiler makes for real drivers.
 
-use crate::common::{Folder, RunToEnd, command, root};
+use crate::common::{Folder, RunToEnd, command, root, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -231,7 +231,7 @@ impl StandIn {
     fn test(&self) {
         let folder = Folder::new(self.source);
         if self.make(&folder).is_none() {
-            println!("skipped: there is no C compiler");
+            skip("a C compiler");
             return;
         }
         let text = std::fs::read_to_string(folder.path("program.impala")).unwrap();
@@ -268,7 +268,7 @@ fn level_zero() {
 fn keeps_code(driver: &StandIn, made: &str) {
     let folder = Folder::new(&format!("cache of {}", driver.source));
     if driver.make(&folder).is_none() {
-        println!("skipped: there is no C compiler");
+        skip("a C compiler");
         return;
     }
     let cache = folder.path("cache");

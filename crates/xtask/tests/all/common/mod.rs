@@ -3,10 +3,12 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 #[path = "../../../src/child.rs"]
-pub mod child;
+mod child;
 
+pub use child::own_cache;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A folder of its own, with a space in its name, removed at the end.
@@ -14,7 +16,10 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("nyala test {} {name}", std::process::id()));
+        // Tests of several files may choose the same name.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("nyala test {}-{n} {name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -117,4 +122,9 @@ pub fn skip(what: &str) {
         }
         None => eprint!("skipped: {line}"),
     }
+}
+
+/// The processor time that a process has used so far.
+pub fn cpu_time(child: &Child) -> Duration {
+    child::cpu_time(child.id())
 }
