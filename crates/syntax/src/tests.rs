@@ -1,7 +1,7 @@
 //! Tests that each construct parses as expected, that the parser recovers from errors, and that bad input is harmless.
 
+#[allow(dead_code, reason = "processor time alone is asked for")]
 #[path = "../../xtask/src/child.rs"]
-#[allow(dead_code, reason = "only the processor time of this thread is asked for")]
 mod child;
 
 use expect_test::{Expect, expect};
@@ -674,11 +674,12 @@ fn reports_unclosed_brackets_once() {
 }
 
 fn quick(text: &str) -> String {
-    let start = child::seconds_of("thread-self").unwrap_or_default();
+    // With the time of tests beside this one.
+    let begin = child::cpu_time(std::process::id());
     let (module, errors) = run(text);
     crate::print(&module);
-    let taken = child::seconds_of("thread-self").unwrap_or_default() - start;
-    assert!(taken < 20.0, "slow: {:.40}", text);
+    let taken = child::cpu_time(std::process::id()) - begin;
+    assert!(taken.as_secs() < 60, "slow, {taken:?}: {:.40}", text);
     assert!(errors.lines().count() < 110);
     errors
 }

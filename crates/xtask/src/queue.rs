@@ -4,7 +4,7 @@
 //! children is an order's cost. An order that ends the process, or takes too long, fails alone: the queue starts another
 //! worker. Orders and answers are lines of JSON on a socket, since programs under test print to standard output.
 
-use crate::child::seconds_of;
+use crate::child;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -192,9 +192,7 @@ impl Worker {
                 Err(e) if [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted].contains(&e.kind()) => {}
                 Err(e) => return Err(format!("the process for tests is gone: {e}")),
             }
-            if let Some((began, now)) = began.zip(self.seconds())
-                && now - began > seconds
-            {
+            if self.seconds() - began > seconds {
                 return Err(format!("takes more than {seconds:.0} s of processor time\n{}", self.printed()));
             }
             if start.elapsed() > wall {
@@ -203,8 +201,8 @@ impl Worker {
         }
     }
 
-    fn seconds(&self) -> Option<f64> {
-        seconds_of(&self.child.id().to_string())
+    fn seconds(&self) -> f64 {
+        child::cpu_time(self.child.id()).as_secs_f64()
     }
 
     fn memory(&self) -> Option<u64> {
@@ -224,16 +222,13 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         // The programs that it started end, too.
-        let group = format!("kill -9 -{}", self.child.id());
-        let _ = Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        child::kill(&mut self.child);
     }
 }
 
 /// The processor time in seconds of this process and of its children that have ended.
 pub fn own_seconds() -> f64 {
-    seconds_of("self").unwrap_or_default()
+    child::cpu_time(std::process::id()).as_secs_f64()
 }
 
 /// The folder for caches of tests, in place of the user's.

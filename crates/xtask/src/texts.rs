@@ -680,7 +680,7 @@ fn check_output(
 
 /// Runs a command, and stops it after that much processor time. Returns its exit code, standard output and standard error.
 pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i32>, String, String), String> {
-    let ended = crate::child::run(command, limit.as_secs())?;
+    let ended = crate::child::run(command, limit)?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok((ended.status.code(), text(ended.stdout), text(ended.stderr)))
 }

@@ -1,5 +1,5 @@
 //! Operations of vectorized code through the JIT: every number of lanes that is special, every type of lanes, on machines
-//! with registers of 128 bits, 256 bits, and this one's.
+//! with registers of 128 bits and 256 bits.
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};
@@ -11,16 +11,23 @@ const LANES: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
 const PRIMS: [Prim; 10] =
     [Prim::Bool, Prim::I8, Prim::U8, Prim::U16, Prim::I32, Prim::U32, Prim::I64, Prim::F16, Prim::F32, Prim::F64];
 
+/// The processors that code is made for: the same on most machines, and this one, too, if all tests run.
+fn cpus() -> Vec<Option<&'static str>> {
+    let all = std::env::args().any(|a| a == "--include-ignored" || a == "--ignored");
+    match cfg!(target_arch = "x86_64") {
+        true if std::arch::is_x86_feature_detected!("avx2") => {
+            [Some("x86-64"), Some("x86-64-v3")].into_iter().chain(all.then_some(None)).collect()
+        }
+        _ => vec![None],
+    }
+}
+
 /// Compiles the text for several machines and levels, and calls `f` with its linker.
 fn run(text: &str, f: impl Fn(&Jit)) {
     let mut module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&module).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(read(&module.to_string()).expect("reads back").to_string(), module.to_string());
-    let cpus: &[Option<&str>] = match cfg!(target_arch = "x86_64") {
-        true if std::arch::is_x86_feature_detected!("avx2") => &[None, Some("x86-64"), Some("x86-64-v3")],
-        _ => &[None],
-    };
-    for &cpu in cpus {
+    for cpu in cpus() {
         module.set_target(Target::new(None, cpu));
         for opt_level in [0, 3] {
             let options = Options { opt_level, ..Options::default() };

@@ -1,11 +1,11 @@
 //! The command of `examples/align`: its results, on good and bad input.
 
-use crate::common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, RunToEnd, nyala, root, stderr};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 fn run(program: &Path, folder: &Folder, args: &[&str]) -> Output {
-    Command::new(program).current_dir(&folder.0).args(args).stdin(Stdio::null()).output().unwrap()
+    Command::new(program).current_dir(&folder.0).args(args).run_to_end()
 }
 
 /// What the command prints, if it succeeds and says nothing.
@@ -60,11 +60,21 @@ fn letters(n: usize, seed: &mut u64) -> (String, String) {
 
 #[test]
 fn the_command_aligns_and_says_what_is_wrong() {
+    aligns_and_says_what_is_wrong("-O0");
+}
+
+#[test]
+#[ignore = "takes 6 s"]
+fn the_optimized_command_aligns_and_says_what_is_wrong() {
+    aligns_and_says_what_is_wrong("-O1");
+}
+
+fn aligns_and_says_what_is_wrong(level: &str) {
     let folder = Folder::new("align");
     let program = folder.path("align");
     let source = root().join("examples/align/main.impala");
     let output =
-        nyala(&["build".as_ref(), "-O1".as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()], 600);
+        nyala(&["build".as_ref(), level.as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()], 600);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     // Every scheme is known where it is used.
     let flat = nyala(&["emit".as_ref(), "--stage".as_ref(), "flat".as_ref(), source.as_os_str()], 300);

@@ -1,6 +1,6 @@
 //! Drivers' libraries that are broken: a platform with one is not there, and says why; nothing crashes.
 
-use crate::common::{Folder, command, stderr};
+use crate::common::{Folder, RunToEnd, command, skip, stderr};
 use std::path::Path;
 use std::process::Command;
 
@@ -47,7 +47,7 @@ fn are_platforms_that_are_not_there() {
         let folder = Folder::new(&format!("broken drivers {what}"));
         for (platform, library) in DRIVERS {
             if breaks(&folder.0, library).is_none() {
-                crate::common::skip("there is no C compiler");
+                skip("a C compiler");
                 continue;
             }
             let text = format!(
@@ -56,7 +56,7 @@ fn are_platforms_that_are_not_there() {
             );
             let program = folder.write("program.impala", text);
             let run = |args: &[&str]| {
-                Command::new(command()).args(args).arg(&program).env("LD_LIBRARY_PATH", &folder.0).output().unwrap()
+                Command::new(command()).args(args).arg(&program).env("LD_LIBRARY_PATH", &folder.0).run_to_end()
             };
             let output = run(&["run"]);
             let said = stderr(&output);
@@ -64,7 +64,7 @@ fn are_platforms_that_are_not_there() {
             let reason = format!("anydsl_alloc: platform {platform}, ");
             assert!(said.starts_with(&reason) && said.contains("is not there"), "{library}, {what}: {said}");
         }
-        let doctor = Command::new(command()).arg("doctor").env("LD_LIBRARY_PATH", &folder.0).output().unwrap();
+        let doctor = Command::new(command()).arg("doctor").env("LD_LIBRARY_PATH", &folder.0).run_to_end();
         assert!(doctor.status.code().is_some(), "doctor, {what}: {}", stderr(&doctor));
     }
 }

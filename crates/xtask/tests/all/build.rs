@@ -1,6 +1,6 @@
 //! `nyala build`: what it makes is used by C and Rust programs, in folders with spaces in their names.
 
-use crate::common::{Folder, nyala, sh, stderr};
+use crate::common::{Folder, RunToEnd, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -245,12 +245,12 @@ fn executables_get_arguments_and_a_large_stack() {
     );
     for level in ["-O0", "-O3"] {
         let program = build_well(&folder, "p.impala", "a program", &[level]);
-        let output = Command::new(&program).arg("last").output().unwrap();
+        let output = Command::new(&program).arg("last").run_to_end();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "last2000001");
         assert_eq!(output.status.code(), Some(300 & 255));
     }
     folder.write("unit.impala", "fn main() -> () { print_i32(1) }");
-    let output = Command::new(build_well(&folder, "unit.impala", "unit", &[])).output().unwrap();
+    let output = Command::new(build_well(&folder, "unit.impala", "unit", &[])).run_to_end();
     assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"1"[..]));
 }
 
@@ -262,9 +262,8 @@ fn executables_run_without_standard_streams() {
         "use std::files::*;\nfn main() -> i32 { let input = read_stdin(); print_string(\"lost\"); if input.size <= 0i64 { 7 } else { 8 } }\n",
     );
     let program = build_well(&folder, "p.impala", "a program", &[]);
-    let script = "timeout 600 \"$0\" <&- >&- 2>&-";
-    let status = Command::new("sh").args(["-c", script]).arg(&program).status().unwrap();
-    assert_eq!(status.code(), Some(7));
+    let script = "exec \"$0\" <&- >&- 2>&-";
+    assert_eq!(Command::new("sh").args(["-c", script]).arg(&program).run_to_end().status.code(), Some(7));
 }
 
 #[test]
@@ -275,7 +274,7 @@ fn executables_call_the_functions_of_anydsl() {
         "extern \"C\" { fn anydsl_print_f64(f64) -> (); fn anydsl_random_seed(u32) -> (); fn anydsl_random_val_f32() -> f32; }
          fn main() -> i32 { anydsl_random_seed(1u32); anydsl_print_f64(anydsl_random_val_f32() as f64); 0 }",
     );
-    let output = Command::new(build_well(&folder, "p.impala", "p", &[])).output().unwrap();
+    let output = Command::new(build_well(&folder, "p.impala", "p", &[])).run_to_end();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0.417022");
 }
 
@@ -287,7 +286,7 @@ fn executables_are_linked_with_objects() {
     let object = folder.path("seven.o");
     sh(Command::new("cc").arg("-c").arg(c).arg("-o").arg(&object));
     let program = build_well(&folder, "p.impala", "p", &[object.to_str().unwrap()]);
-    assert_eq!(Command::new(program).status().unwrap().code(), Some(7));
+    assert_eq!(Command::new(program).run_to_end().status.code(), Some(7));
 
     let output = build(&folder, "p.impala", "q", &[]);
     assert_eq!(output.status.code(), Some(1));
@@ -352,9 +351,9 @@ fn native_code_is_kept_between_runs() {
         let mut command = Command::new(crate::common::command());
         command.env("XDG_CACHE_HOME", &cache).env_remove("HOME").args(&args[..1]);
         let output = if args[0] == "cache" {
-            command.args(&args[1..]).output().unwrap()
+            command.args(&args[1..]).run_to_end()
         } else {
-            command.arg(&program).args(&args[1..]).output().unwrap()
+            command.arg(&program).args(&args[1..]).run_to_end()
         };
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.code(), out, stderr(&output))
@@ -447,7 +446,7 @@ fn a_library_with_a_version_is_a_shared_library() {
     let args = ["build".as_ref(), program.as_os_str(), library.as_os_str(), "-o".as_ref(), exe.as_os_str()];
     let output = nyala(&args, 120);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let ran = Command::new(&exe).env("LD_LIBRARY_PATH", &folder.0).output().unwrap();
+    let ran = Command::new(&exe).env("LD_LIBRARY_PATH", &folder.0).run_to_end();
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
 }
 
@@ -465,7 +464,7 @@ fn what_cannot_be_built_is_an_error() {
     let with = |variable: &str, value: &str| {
         let mut command = Command::new(crate::common::command());
         command.arg("build").arg(folder.path("shapes.impala")).arg("-o").arg(folder.path("a.so"));
-        let output = command.env(variable, value).output().unwrap();
+        let output = command.env(variable, value).run_to_end();
         assert_eq!(output.status.code(), Some(1));
         stderr(&output)
     };

@@ -1,7 +1,7 @@
 //! `nyala emit --stage c`: a C compiler accepts the text without warnings and, with the runtime, makes a program of it that
 //! prints what the source says.
 
-use crate::common::{Folder, command, nyala, root, sh, stderr};
+use crate::common::{Folder, command, nyala, root, sh, skip, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn emit(source: &Path, out: &Path) -> String {
 #[test]
 fn examples_are_programs_in_c() {
     if Command::new("cc").arg("--version").output().is_err() {
-        crate::common::skip("there is no C compiler");
+        skip("a C compiler");
         return;
     }
     let folder = Folder::new("c text");

@@ -1,7 +1,7 @@
 //! `--check`: native code reports what the interpreter reports, with the same code, at the same line, in memory and as an
 //! executable; and says nothing of programs that are right.
 
-use crate::common::{Folder, command, nyala, stderr};
+use crate::common::{Folder, RunToEnd, command, nyala, skip, stderr};
 use std::process::Command;
 
 /// A program, the code of its report, and the text of the line that is reported, without blanks at its ends.
@@ -202,25 +202,30 @@ const FAULTS: &[(&str, &str, &str)] = &[
 
 const ALL: &str = "--check=bounds,overflow,null,uninit";
 
+/// The interpreter and kinds of native code.
+const ENGINES: [&str; 6] = ["interp", "-O0", "-O3", "--check", "no-pe", "built"];
+
+/// Each program under the interpreter and at -O0, and under one of the others.
 #[test]
 fn faults_are_those_of_the_interpreter() {
-    let folder = Folder::new("checked faults");
+    have_faults("checked faults", |i, engine| engine < 2 || engine == 2 + i % 4);
+}
+
+#[test]
+#[ignore = "takes 8 s"]
+fn faults_are_those_of_the_interpreter_under_all_other_engines() {
+    have_faults("checked faults of all", |i, engine| engine >= 2 && engine != 2 + i % 4);
+}
+
+/// Runs the programs, by index, under engines.
+fn have_faults(name: &str, is_wanted: impl Fn(usize, usize) -> bool) {
+    let folder = Folder::new(name);
     for (i, (text, code, line)) in FAULTS.iter().enumerate() {
         let program = folder.write(&format!("p{i}.impala"), text);
         let number = text.lines().position(|l| l.trim() == *line).map_or(0, |i| i + 1);
         let built = folder.0.join(format!("p{i}"));
         let path = program.as_os_str();
-        let made = nyala(&["build".as_ref(), ALL.as_ref(), path, "-o".as_ref(), built.as_os_str()], 60);
-        assert!(made.status.success(), "{}", stderr(&made));
-        let outputs = [
-            ("interp", nyala(&["run".as_ref(), "--engine".as_ref(), "interp".as_ref(), path], 60)),
-            ("-O0", nyala(&["run".as_ref(), ALL.as_ref(), "-O0".as_ref(), path], 60)),
-            ("-O3", nyala(&["run".as_ref(), ALL.as_ref(), path], 60)),
-            ("--check", nyala(&["run".as_ref(), "--check".as_ref(), path], 60)),
-            ("no-pe", nyala(&["run".as_ref(), ALL.as_ref(), "--no-pe".as_ref(), path], 60)),
-            ("built", Command::new(&built).output().unwrap()),
-        ];
-        for (engine, output) in outputs {
+        for (_, engine) in ENGINES.into_iter().enumerate().filter(|(engine, _)| is_wanted(i, *engine)) {
             // The interpreter takes an address for one of the block that it lies in.
             if engine == "interp" && text.contains("let far") {
                 continue;
@@ -229,6 +234,22 @@ fn faults_are_those_of_the_interpreter() {
             if engine == "--check" && *code == "uninitialized-read" {
                 continue;
             }
+            let run = |options: &[&str]| {
+                let options = options.iter().map(std::ffi::OsStr::new);
+                nyala(&std::iter::once("run".as_ref()).chain(options).chain([path]).collect::<Vec<_>>(), 60)
+            };
+            let output = match engine {
+                "interp" => run(&["--engine", "interp"]),
+                "-O0" => run(&[ALL, "-O0"]),
+                "-O3" => run(&[ALL]),
+                "--check" => run(&["--check"]),
+                "no-pe" => run(&[ALL, "--no-pe"]),
+                _ => {
+                    let made = nyala(&["build".as_ref(), ALL.as_ref(), path, "-o".as_ref(), built.as_os_str()], 60);
+                    assert!(made.status.success(), "{}", stderr(&made));
+                    Command::new(&built).run_to_end()
+                }
+            };
             let err = stderr(&output);
             let report = err.split("warning[").find(|r| r.contains("error[")).unwrap_or(&err).to_string();
             assert_eq!(output.status.code(), Some(3), "{engine}: {text}{err}");
@@ -260,7 +281,7 @@ fn inactive_lanes_do_not_overflow() {
         "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[i32](64);\n    for i in range(0, 64) { a(i) = 100000 * (i % 3) * argc }\n    let k = 50000 * argc;\n    for i in vec(8, 0, 64) {\n        if a(i) == 0 { a(i) = (a(i) + 2) * k }\n        if a(i) < 0 { a(i) = k * k }\n    }\n    let mut sum = 0;\n    for i in range(0, 6) { sum += a(i) }\n    print_i32(sum);\n    0\n}\n",
     );
     for options in [&["--check"][..], &["--check=overflow", "-O0"], &["--check", "--no-pe"]] {
-        let output = Command::new(command()).arg("run").args(options).arg(&program).output().unwrap();
+        let output = Command::new(command()).arg("run").args(options).arg(&program).run_to_end();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "800000", "{options:?}: {}", stderr(&output));
     }
 }
@@ -275,7 +296,7 @@ fn counted_loops_are_vectorized() {
     );
     for check in ["--check", "--check=overflow", "--check=bounds"] {
         let args = ["emit", "--stage", "asm", "--cpu", "x86-64-v3", "--target", "x86_64-unknown-linux-gnu", check];
-        let output = Command::new(command()).args(args).arg(&program).output().unwrap();
+        let output = Command::new(command()).args(args).arg(&program).run_to_end();
         let text = String::from_utf8_lossy(&output.stdout);
         for vectors in ["vpaddd", "vpmuludq"] {
             assert!(text.contains(vectors), "{check}: no {vectors}: {}", stderr(&output));
@@ -287,10 +308,10 @@ fn counted_loops_are_vectorized() {
 fn options_are_checked() {
     let folder = Folder::new("checked options");
     let program = folder.write("p.impala", "fn main() -> i32 { 0 }");
-    let output = nyala(&["run".as_ref(), "--check=bonds".as_ref(), program.as_os_str()], 20);
+    let output = nyala(&["run".as_ref(), "--check=bonds".as_ref(), program.as_os_str()], 60);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("there are bounds, overflow, null, uninit"), "{}", stderr(&output));
-    let output = Command::new(command()).args(["run", "--check", "--wrap"]).arg(&program).output().unwrap();
+    let output = Command::new(command()).args(["run", "--check", "--wrap"]).arg(&program).run_to_end();
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
@@ -314,12 +335,12 @@ fn sanitizers() {
         let flag = format!("-fsanitize={tool}");
         let compile = |args: &[&str]| {
             let mut cc = Command::new("cc");
-            cc.current_dir(&folder.0).args(["-g", &flag, "use.c"]).args(args).output().unwrap()
+            cc.current_dir(&folder.0).args(["-g", &flag, "use.c"]).args(args).run_to_end()
         };
         // The compiler may come without the tool's runtime.
         folder.write("none.c", "int total(const int *a, int n) { return a[n - 1]; } int bump(int n) { return n; }\n");
         if !compile(&["none.c", "-o", "none", "-lpthread"]).status.success() {
-            crate::common::skip(&format!("the C compiler has no runtime for {flag}"));
+            skip(&format!("the C compiler's runtime for {flag}"));
             continue;
         }
         for out in ["lib.o", "lib.a"] {
@@ -332,7 +353,7 @@ fn sanitizers() {
             assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
             for n in 0..3 {
                 let args = ["x"; 2].into_iter().take(n);
-                let ran = Command::new(folder.0.join("use")).args(args).output().unwrap();
+                let ran = Command::new(folder.0.join("use")).args(args).run_to_end();
                 let text = String::from_utf8_lossy(&ran.stderr);
                 assert_eq!(ran.status.success(), n != wrong, "{tool}, {out}, {n}: {text}");
                 assert_eq!(text.contains(says) && text.contains(line), n == wrong, "{tool}, {out}, {n}: {text}");
@@ -346,8 +367,7 @@ fn sanitizers() {
         .args(["build", "--sanitize", "thread", "-o"])
         .arg(folder.0.join("par.o"))
         .arg(&source)
-        .output()
-        .unwrap();
+        .run_to_end();
     assert!(
         made.status.success() && String::from_utf8_lossy(&made.stderr).contains("limitation"),
         "{}",

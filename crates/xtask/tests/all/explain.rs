@@ -1,9 +1,10 @@
 //! `nyala explain`: its options and errors, its JSON as `docs/explain.md` describes it, its page in a browser if there is one.
 
-use crate::common::{Folder, nyala, root, stderr};
+use crate::common::{Folder, RunToEnd, nyala, root, skip, stderr};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 
 const PROGRAM: &str = "fn @(?n) power(x: i32, n: i32) -> i32 {
@@ -93,7 +94,7 @@ fn the_same_program_is_explained_in_the_same_words() {
 }
 
 /// The programs of some folders.
-fn programs() -> Vec<std::path::PathBuf> {
+fn programs() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in ["tests/explain", "tests/residual", "tests/run/closures", "tests/run/programs", "examples"] {
         let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|f| f.unwrap().path());
@@ -103,12 +104,27 @@ fn programs() -> Vec<std::path::PathBuf> {
     files
 }
 
+/// Programs whose evaluation takes most of the time of all.
+const LONG: [&str; 3] = ["shared.impala", "exponential_code.impala", "many_copies.impala"];
+
 #[test]
 fn explaining_changes_nothing_and_knows_all_closures() {
+    let (long, short) = programs().into_iter().partition::<Vec<_>, _>(|f| LONG.iter().any(|name| f.ends_with(name)));
+    assert!(long.len() == LONG.len() && short.len() > 30, "{}", short.len());
+    changes_nothing_and_knows_all_closures(short);
+}
+
+#[test]
+#[ignore = "takes 12 s"]
+fn explaining_long_evaluation_changes_nothing() {
+    changes_nothing_and_knows_all_closures(
+        programs().into_iter().filter(|f| LONG.iter().any(|name| f.ends_with(name))).collect(),
+    );
+}
+
+fn changes_nothing_and_knows_all_closures(files: Vec<PathBuf>) {
     // Deep graphs want a deep stack in debug builds.
-    let checks = || {
-        let files = programs();
-        assert!(files.len() > 30, "{}", files.len());
+    let checks = move || {
         for file in files {
             let text = std::fs::read_to_string(&file).unwrap();
             let session = || {
@@ -292,23 +308,35 @@ fn browse(folder: &Folder, page: &str, script: &str) -> Option<String> {
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.path("profile").display()))
         .arg(format!("file://{}", file.display().to_string().replace(' ', "%20")))
-        .output()
-        .unwrap();
+        .run_to_end();
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let (_, done) = dom.rsplit_once("<pre id=\"done\">").unwrap_or_else(|| panic!("{}", stderr(&output)));
     Some(done.split("</pre>").next().unwrap_or_default().to_string())
 }
 
-#[test]
-#[ignore = "needs a browser: `./x test --all crates`"]
-fn the_page_works_in_a_browser() {
-    let folder = Folder::new("explain page");
+/// The page about the program.
+fn page_of(folder: &Folder) -> (PathBuf, String) {
     let file = folder.write("p.impala", PROGRAM);
     let page_file = folder.path("made.html");
     let (out, err) = explain(&[file.as_os_str(), "--html".as_ref(), page_file.as_os_str()], 0);
     assert_eq!((out.as_str(), err.as_str()), ("", ""));
-    let page = std::fs::read_to_string(&page_file).unwrap();
+    (file, std::fs::read_to_string(&page_file).unwrap())
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let (_, page) = page_of(&Folder::new("explain page alone"));
     assert!(!page.contains("http://") && !page.contains("https://"), "needs the network");
+    for part in ["id=\"source\"", "id=\"residual\"", "id=\"panel\"", "filter `?n` does not hold"] {
+        assert!(page.contains(part), "no `{part}` in\n{page}");
+    }
+}
+
+#[test]
+#[ignore = "needs a browser"]
+fn the_page_works_in_a_browser() {
+    let folder = Folder::new("explain page");
+    let (file, page) = page_of(&folder);
     let script = r##"
         const say = [];
         const rows = id => [...document.getElementById(id).children];
@@ -346,10 +374,10 @@ fn the_page_works_in_a_browser() {
         }, 100);
     "##;
     let Some(said) = browse(&folder, &page, script) else {
-        crate::common::skip("there is no Chromium (Debian's package `chromium`)");
+        skip("Chromium (Debian's package `chromium`)");
         return;
     };
-    let residual = std::process::Command::new(crate::common::command()).arg("emit").arg(&file).output().unwrap().stdout;
+    let residual = std::process::Command::new(crate::common::command()).arg("emit").arg(&file).run_to_end().stdout;
     let residual = String::from_utf8_lossy(&residual).into_owned();
     let lines: Vec<&str> = residual.lines().collect();
     // The residual code of line 2: the body of `power`, and the product in `cube`.

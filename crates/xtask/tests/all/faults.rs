@@ -1,7 +1,7 @@
 //! How a program's own faults in machine code are reported: under `nyala run` a report with function and line, in executables
 //! a report and the signal.
 
-use crate::common::{Folder, command, nyala, sh, stderr};
+use crate::common::{Folder, RunToEnd, command, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -92,7 +92,7 @@ fn executables_say_what_fault_they_end_with() {
     for level in ["-O0", "-O3"] {
         sh(Command::new(command()).args(["build", level, "-o"]).arg(&program).arg(&path));
         for (what, signal, _, _, about) in FAULTS {
-            let output = Command::new(&program).arg(what).output().unwrap();
+            let output = Command::new(&program).arg(what).run_to_end();
             let err = stderr(&output);
             assert_eq!(output.status.signal(), Some(*signal), "{level} {what}: {err}");
             assert!(err.starts_with(&format!("error: {about}")), "{level} {what}: {err}");

@@ -1,6 +1,6 @@
 //! `nyala fmt`: files of `tests/format` beside what they become, all files here, and the command.
 
-use crate::common::{Folder, command, root, stderr};
+use crate::common::{Folder, command, end, own_cache, root, stderr};
 use nyala_base::Sources;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -75,17 +75,12 @@ fn no_text_is_too_odd() {
 
 fn fmt(folder: &Path, args: &[&str], input: &str) -> Output {
     use std::io::Write;
-    let mut child = Command::new(command())
-        .current_dir(folder)
-        .arg("fmt")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut run = Command::new(command());
+    run.current_dir(folder).arg("fmt").args(args);
+    run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = own_cache(&mut run).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
+    end(child)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Kernels for `hls`: what the text says to the tools of FPGAs, that it runs as C++, and what programs say without a device.
 
-use crate::common::{Folder, nyala, root, sh, stderr};
+use crate::common::{Folder, nyala, root, sh, skip, stderr};
 use expect_test::expect;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn kernels_say_what_becomes_of_them() {
 #[test]
 fn circuits_of_several_kernels_run_as_cpp() {
     if Command::new("c++").arg("--version").output().is_err() {
-        crate::common::skip("there is no compiler of C++");
+        skip("a compiler of C++");
         return;
     }
     let folder = Folder::new("hls as cpp");

@@ -1,6 +1,6 @@
 //! Programs whose kernels or lanes end with an error.
 
-use crate::common::{Folder, nyala, stderr};
+use crate::common::{Folder, RunToEnd, nyala, skip, stderr};
 use std::path::Path;
 
 /// Programs written against files like AnyDSL's platform files, which are given on the command line, without the prelude.
@@ -72,10 +72,9 @@ fn programs_have_code_for_the_platforms_that_they_may_need() {
 
 /// A panic of a kernel is reported by those who wait for its queue, not by others; a queue that does not exist is named.
 #[test]
-#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
+#[ignore = "needs a device: ./x test --all crates"]
 fn panics_in_kernels_belong_to_queues() {
     if !has_opencl() {
-        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let folder = Folder::new("queue-panics");
@@ -112,10 +111,9 @@ fn panics_in_kernels_belong_to_queues() {
 
 /// A kernel that leaves its memory on a device that is this machine's CPU ends the process with its name and its line.
 #[test]
-#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
+#[ignore = "needs a device: ./x test --all crates"]
 fn wild_kernels_are_named() {
     if !has_opencl() {
-        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let text = "use std::device::*;\n\
@@ -136,23 +134,27 @@ fn wild_kernels_are_named() {
     }
     let made = nyala(&["build".as_ref(), program.as_os_str(), "-o".as_ref(), built.as_os_str()], 60);
     assert!(made.status.success(), "{}", stderr(&made));
-    let said = stderr(&std::process::Command::new(&built).output().unwrap());
+    let said = stderr(&std::process::Command::new(&built).run_to_end());
     let place = format!("on a device; its last kernel is `main_kernel`, launched at {}:5:", program.display());
     assert!(said.contains(&place), "{said}");
 }
 
-/// Whether there is a device of OpenCL.
+/// Whether there is a device of OpenCL. If not, that is noted.
 fn has_opencl() -> bool {
     let doctor = nyala(&["doctor".as_ref()], 60);
-    String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"))
+    let out = String::from_utf8_lossy(&doctor.stdout);
+    let has = out.lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
+    if !has {
+        skip("a device of OpenCL");
+    }
+    has
 }
 
 /// A kernel for a device that panics; whether there is a device, and what a run says.
 #[test]
-#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
+#[ignore = "needs a device: ./x test --all crates"]
 fn panics_in_kernels_are_reported_when_the_program_waits() {
     if !has_opencl() {
-        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let folder = Folder::new("kernel-panics");
@@ -250,73 +252,61 @@ fn what_ends_lanes() {
     }
 }
 
-/// Whether interrupts are ignored, as in commands that a shell runs in the background.
-fn ignores_interrupts() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    ignored.is_some_and(|signals| signals & 2 != 0)
+/// An interrupt while a kernel does not end names the kernel, and its launch on a device.
+#[cfg(target_os = "linux")]
+fn interrupts_an_endless_kernel(options: &[&str], message: &str) {
+    use crate::common::{command, cpu_time, end, own_cache};
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    let text = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }\n\
+        extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_synchronize(i32) -> (); fn nyala_flush() -> (); }\n\
+        fn main() -> () {\n\
+            let a = anydsl_alloc(2, 64i64) as &mut [i32];\n\
+            print_string(\"ready\"); nyala_flush();\n\
+            for opencl(0, (1, 1, 1), (1, 1, 1)) { a(0) = 1; while a(0) != 0 { a(1) += 1 } }\n\
+            anydsl_synchronize(2);\n\
+        }\n";
+    let folder = Folder::new("endless-kernel");
+    let program = folder.write("endless.impala", text);
+    // Tests that run in the background of a shell ignore interrupts.
+    let mut run = Command::new("env");
+    run.arg("--default-signal=INT").arg(command()).arg("run").args(options).arg(&program);
+    let mut child = own_cache(&mut run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ready = [0; 5];
+    child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
+    // What is left to do is the kernel, for which a driver may first have to make code.
+    let seconds = if options.is_empty() { 5 } else { 1 };
+    let begin = cpu_time(&child);
+    while cpu_time(&child) < begin + std::time::Duration::from_secs(seconds) {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = end(child);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains(message), "{options:?}: {}", stderr(&output));
 }
 
-/// An interrupt while a kernel does not end names the kernel.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_endless_kernel_is_interrupted() {
-    interrupt_kernel(&["--device", "host"], "interrupted: kernel `kernel` has not ended");
+    interrupts_an_endless_kernel(&["--device", "host"], "interrupted: kernel `kernel` has not ended");
 }
 
-/// It names its launch on a device, too.
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
-fn an_endless_kernel_is_interrupted_on_a_device() {
-    match has_opencl() {
-        true => interrupt_kernel(&[], "endless.impala:7:5: interrupted: kernel `main_kernel` has not ended"),
-        false => crate::common::skip("no device of OpenCL is there"),
+#[ignore = "needs a device: ./x test --all crates"]
+fn an_endless_kernel_on_a_device_is_interrupted() {
+    if has_opencl() {
+        interrupts_an_endless_kernel(&[], "endless.impala:6:5: interrupted: kernel `main_kernel` has not ended");
     }
-}
-
-#[cfg(target_os = "linux")]
-fn interrupt_kernel(options: &[&str], message: &str) {
-    use crate::common::child::seconds_of;
-    use std::process::{Command, Stdio};
-    if ignores_interrupts() {
-        crate::common::skip("this process ignores interrupts, and so do those that it starts");
-        return;
-    }
-    let text = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }\n\
-        extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_synchronize(i32) -> (); }\n\
-        fn main() -> () {\n\
-            let a = anydsl_alloc(2, 64i64) as &mut [i32];\n\
-            print_string(\"ready\\n\"); flush();\n\
-            for opencl(0, (1, 1, 1), (1, 1, 1)) { a(0) = 1; while a(0) != 0 { a(1) += 1 } }\n\
-            anydsl_synchronize(2);\n\
-        }\n\
-        extern \"C\" { fn \"nyala_flush\" flush() -> (); }\n";
-    let folder = Folder::new("endless-kernel");
-    let program = folder.write("endless.impala", text);
-    let mut run = Command::new(crate::common::command());
-    run.arg("run").args(options).arg(&program).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = run.spawn().unwrap();
-    let id = child.id().to_string();
-    let mut ready = [0; 6];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
-    // The kernel is all that takes time from now on, after a driver's compiler, which ends.
-    let begin = seconds_of(&id).unwrap();
-    while seconds_of(&id).unwrap() < begin + if options.is_empty() { 20.0 } else { 0.5 } {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    assert!(!output.status.success() && stderr(&output).contains(message), "{options:?}: {}", stderr(&output));
 }
 
 /// Runs at `-O0` report memory of devices that is not released.
 #[test]
-#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
+#[ignore = "needs a device: ./x test --all crates"]
 fn leaked_buffers_are_reported() {
     if !has_opencl() {
-        crate::common::skip("no device of OpenCL is there");
         return;
     }
     let text = "extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> (); }\n\
@@ -349,7 +339,7 @@ fn printing(platform: &str) -> String {
     )
 }
 
-/// Runs the program under options of each list.
+/// Runs a program whose kernel prints.
 fn prints(folder: &Folder, all: &[&[&str]]) {
     let source = folder.write("p.impala", printing("opencl"));
     for options in all {
@@ -363,19 +353,17 @@ fn prints(folder: &Folder, all: &[&[&str]]) {
 }
 
 #[test]
-#[ignore = "needs a device of OpenCL: `./x test --all crates`"]
-fn kernels_print_on_a_device() {
-    match has_opencl() {
-        true => prints(&Folder::new("device that prints"), &[&[][..], &["-O0"]]),
-        false => crate::common::skip("no device of OpenCL is there"),
+#[ignore = "needs a device: ./x test --all crates"]
+fn kernels_on_a_device_print() {
+    if has_opencl() {
+        prints(&Folder::new("kernels on a device that print"), &[&[], &["-O0"]]);
     }
 }
 
 #[test]
 fn kernels_print() {
     let folder = Folder::new("kernels that print");
-    let all = [&["--engine", "interp"][..], &["--device", "host"], &["--device", "host", "--no-pe", "-O0"]];
-    prints(&folder, &all);
+    prints(&folder, &[&["--engine", "interp"], &["--device", "host"], &["--device", "host", "--no-pe", "-O0"]]);
     let emit = |platform: &str, stage: &str| {
         let source = folder.write("q.impala", printing(platform));
         let args: [&std::ffi::OsStr; 4] = ["emit".as_ref(), "--stage".as_ref(), stage.as_ref(), source.as_ref()];
@@ -423,19 +411,8 @@ fn unknown_functions_are_those_of_cudas_compiler() {
     }
 }
 
-/// Operations of subgroups, of which no driver for the CPU need have any: clang takes them, with all extensions and with the one
-/// that they need.
-#[test]
-#[ignore = "needs clang: `./x test --all crates`"]
-fn operations_of_subgroups_are_opencl_c() {
-    let clangs = ["clang", "clang-15", "clang-16", "clang-18"];
-    let works =
-        |clang: &&str| std::process::Command::new(clang).arg("--version").output().is_ok_and(|o| o.status.success());
-    let Some(clang) = clangs.into_iter().find(works) else {
-        crate::common::skip("there is no clang");
-        return;
-    };
-    let folder = Folder::new("subgroups in OpenCL C");
+/// Writes OpenCL C with operations of subgroups, of which no driver for the CPU need have any.
+fn write_subgroups(folder: &Folder) -> std::path::PathBuf {
     let types = ["bool", "i8", "u16", "i32", "u64", "f16", "f32", "f64"];
     let shuffles: String = types.map(|ty| format!("fn \"rv_shuffle_{ty}\" get_{ty}({ty}, i32) -> {ty}; ")).concat();
     let gets: String =
@@ -462,6 +439,30 @@ fn operations_of_subgroups_are_opencl_c() {
         ["emit".as_ref(), "--stage".as_ref(), "opencl".as_ref(), source.as_ref(), "-o".as_ref(), text.as_ref()];
     let output = nyala(&args, 120);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    text
+}
+
+#[test]
+fn operations_of_subgroups_are_functions() {
+    let text = std::fs::read_to_string(write_subgroups(&Folder::new("names of subgroups"))).unwrap();
+    for name in ["any", "all", "ballot", "shuffle"] {
+        assert!(text.contains(&format!("sub_group_{name}")), "{name}: {text}");
+    }
+}
+
+/// With all extensions, and with the one that they need.
+#[test]
+#[ignore = "needs clang: ./x test --all crates"]
+fn operations_of_subgroups_are_opencl_c() {
+    let clangs = ["clang", "clang-15", "clang-16", "clang-18"];
+    let works =
+        |clang: &&str| std::process::Command::new(clang).arg("--version").output().is_ok_and(|o| o.status.success());
+    let Some(clang) = clangs.into_iter().find(works) else {
+        skip("clang");
+        return;
+    };
+    let folder = Folder::new("subgroups in OpenCL C");
+    let text = write_subgroups(&folder);
     for (version, extensions) in [("CL3.0", "+all"), ("CL2.0", "-all,+cl_khr_subgroups,+cl_khr_fp64")] {
         let mut compile = std::process::Command::new(clang);
         compile.args([
@@ -474,7 +475,7 @@ fn operations_of_subgroups_are_opencl_c() {
             "-finclude-default-header",
         ]);
         compile.args(["-Xclang", &format!("-cl-ext={extensions}"), "-fsyntax-only", "-Wall", "-Werror"]).arg(&text);
-        let output = compile.output().expect("clang");
+        let output = compile.run_to_end();
         assert!(output.status.success(), "{version}: {}", stderr(&output));
     }
 }

@@ -15,7 +15,7 @@ fn run(name: &str, files: &[(&str, &str)], args: &[&str]) -> (i32, String, Strin
     let place = |arg: &&str| if arg.ends_with(".impala") { folder.path(arg).into_os_string() } else { arg.into() };
     let args: Vec<_> = args.iter().map(place).collect();
     let args: Vec<&OsStr> = args.iter().map(|a| &**a).collect();
-    let output = nyala(&args, 20);
+    let output = nyala(&args, 60);
     let root = folder.path("").display().to_string();
     let err = stderr(&output).replace(&root, "").lines().collect::<Vec<_>>().join("\n");
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned(), err)
@@ -117,7 +117,7 @@ fn files_that_cannot_be_read_are_errors() {
     assert!(err.contains("main.impala:1:13") && err.contains("a/b.impala: there is no such file"), "{err}");
     let folder = Folder::new("bytes");
     folder.write("m.impala", b"\xff");
-    let output = nyala(&["check".as_ref(), folder.write("main.impala", "mod m;").as_os_str()], 20);
+    let output = nyala(&["check".as_ref(), folder.write("main.impala", "mod m;").as_os_str()], 60);
     assert!(stderr(&output).contains("m.impala: not UTF-8"), "{}", stderr(&output));
 }
 
@@ -262,7 +262,7 @@ fn hints_name_the_libraries_that_have_a_name() {
             a
         }
     });
-    let err = stderr(&nyala(&args.map(OsStr::new), 20));
+    let err = stderr(&nyala(&args.map(OsStr::new), 60));
     for hint in [
         "library `one` has it: `use one::*;`",
         "libraries have it: `use one::*;` or `use two::deep::*;`",
@@ -274,7 +274,7 @@ fn hints_name_the_libraries_that_have_a_name() {
     assert!(!err.contains("hidden` has it"), "{err}");
     let fixed = "use one::*; use two::deep; fn f(x: Thing) -> i32 { make(); 3.go(); deep::make() }";
     std::fs::write(folder.path("main.impala"), fixed).unwrap();
-    assert_eq!(stderr(&nyala(&args.map(OsStr::new), 20)), "");
+    assert_eq!(stderr(&nyala(&args.map(OsStr::new), 60)), "");
 }
 
 #[test]

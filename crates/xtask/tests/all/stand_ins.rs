@@ -1,7 +1,7 @@
 //! The runtime's part of CUDA, HSA and Level Zero without a GPU: a stand-in for each driver, in `driver`, prints what it is asked for, and
 //! fails as it is told. The code of the kernels is what the compiler makes for real drivers.
 
-use crate::common::{Folder, command, root};
+use crate::common::{Folder, RunToEnd, command, root, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -223,7 +223,7 @@ impl StandIn {
         let mut run = Command::new(command());
         run.arg("run").arg(folder.path("program.impala")).env("LD_LIBRARY_PATH", &folder.0);
         run.env("XDG_CACHE_HOME", cache).env(self.fault, fault).envs(self.variables.iter().copied());
-        let output = run.output().unwrap();
+        let output = run.run_to_end();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
@@ -231,7 +231,7 @@ impl StandIn {
     fn test(&self) {
         let folder = Folder::new(self.source);
         if self.make(&folder).is_none() {
-            crate::common::skip("there is no C compiler");
+            skip("a C compiler");
             return;
         }
         let text = std::fs::read_to_string(folder.path("program.impala")).unwrap();
@@ -268,7 +268,7 @@ fn level_zero() {
 fn keeps_code(driver: &StandIn, made: &str) {
     let folder = Folder::new(&format!("cache of {}", driver.source));
     if driver.make(&folder).is_none() {
-        crate::common::skip("there is no C compiler");
+        skip("a C compiler");
         return;
     }
     let cache = folder.path("cache");

@@ -3,17 +3,23 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 #[path = "../../../src/child.rs"]
-pub mod child;
+mod child;
 
+pub use child::own_cache;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A folder of its own, with a space in its name, removed at the end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("nyala test {} {name}", std::process::id()));
+        // Tests of several files may choose the same name.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("nyala test {}-{n} {name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -45,7 +51,7 @@ pub fn command() -> PathBuf {
     BUILT.call_once(|| {
         let status = Command::new("cargo")
             .current_dir(root())
-            .args(["build", "--quiet", "--package", "nyala", "--package", "nyala-runtime", "--package", "xtask"])
+            .args(["build", "--quiet", "--package", "nyala", "--package", "nyala-runtime"])
             .status();
         assert!(status.unwrap().success());
     });
@@ -54,44 +60,44 @@ pub fn command() -> PathBuf {
     exe.parent().unwrap().parent().unwrap().join(format!("nyala{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// The command with a folder for its caches, so that no test reads or fills the user's.
-pub fn nyala_command() -> Command {
-    let command = command();
-    let caches = command.parent().and_then(Path::parent).unwrap().join("cache");
-    let mut nyala = Command::new(command);
-    nyala.env("XDG_CACHE_HOME", caches);
-    nyala
+/// Seconds of processor time for a command that should take one or two: far more than even a slow machine needs.
+const LIMIT: u64 = 120;
+
+/// Commands that are run to their end.
+pub trait RunToEnd {
+    /// Runs it within a generous limit of processor time, without standard input, and with the project's cache.
+    fn run_to_end(&mut self) -> Output;
 }
 
-/// Runs it; it must end within that many seconds of processor time, or a minute if that is longer.
+impl RunToEnd for Command {
+    fn run_to_end(&mut self) -> Output {
+        run_within(self, LIMIT)
+    }
+}
+
+fn run_within(command: &mut Command, limit: u64) -> Output {
+    match child::run(command, Duration::from_secs(limit)) {
+        Ok(child::Ended { status, stdout, stderr, .. }) => Output { status, stdout, stderr },
+        Err(e) => panic!("{command:?}: {e}"),
+    }
+}
+
+/// Waits for the end of a process that a test has begun.
+pub fn end(child: Child) -> Output {
+    match child::end(child, Duration::from_secs(LIMIT)) {
+        Ok(child::Ended { status, stdout, stderr, .. }) => Output { status, stdout, stderr },
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// Runs the command `nyala`; it must end within the limit, in seconds of processor time.
 pub fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
-    let ended = child::run(nyala_command().args(args), limit.max(60)).unwrap_or_else(|why| panic!("{why}"));
-    Output { status: ended.status, stdout: ended.stdout, stderr: ended.stderr }
-}
-
-/// Says that a test cannot run here, for lack of a tool. Where all tools must be there, it is a failure.
-pub fn skip(what: &str) {
-    match std::env::var("NYALA_SKIPPED") {
-        Ok(word) if word == "fail" => panic!("{what}; `./x setup` may bring it"),
-        _ => lacks(what),
-    }
-}
-
-/// Says that a part of a test is for other machines than this one.
-pub fn lacks(what: &str) {
-    match std::env::var("NYALA_SKIPPED") {
-        Ok(file) if file != "fail" => {
-            use std::io::Write;
-            let mut file = std::fs::File::options().create(true).append(true).open(file).unwrap();
-            writeln!(file, "{what}").unwrap();
-        }
-        _ => eprintln!("skipped: {what}"),
-    }
+    run_within(Command::new(command()).args(args), limit)
 }
 
 /// The output of a command, which must succeed.
 pub fn sh(command: &mut Command) -> String {
-    let output = command.output().unwrap();
+    let output = command.run_to_end();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{command:?}: {said}{}", stderr(&output));
     said
@@ -99,4 +105,33 @@ pub fn sh(command: &mut Command) -> String {
 
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Says that a test, or a part of it, needs a tool that is not here. `NYALA_SKIPPED` names a file in which that is noted; if
+/// it is `fail`, the test fails.
+pub fn skip(tool: &str) {
+    match std::env::var_os("NYALA_SKIPPED") {
+        Some(word) if word == "fail" => panic!("there is no {tool}; `./x setup` may bring it"),
+        _ => skip_here(tool),
+    }
+}
+
+/// Says that a part of a test is for other machines than this one.
+pub fn skip_here(what: &str) {
+    use std::io::Write;
+    let name = std::thread::current().name().unwrap_or("a test").to_string();
+    let line = format!("{name}: {what}\n");
+    match std::env::var_os("NYALA_SKIPPED") {
+        // A line in one piece: other tests write as well.
+        Some(file) if file != "fail" => {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+            file.and_then(|mut file| file.write_all(line.as_bytes())).expect("a file for what is skipped");
+        }
+        _ => eprint!("skipped: {line}"),
+    }
+}
+
+/// The processor time that a process has used so far.
+pub fn cpu_time(child: &Child) -> Duration {
+    child::cpu_time(child.id())
 }
