@@ -125,9 +125,10 @@ const COLUMNS: &[Column] = &[
     Column { name: "SPIR-V for OpenCL", runs: &[("levelzero", &[]), ("levelzero", &["-O0"])], needs: Needs::SpirV },
 ];
 
-/// Tests of libraries for devices, with their names in the table. They are programs by themselves, which find devices by
-/// `std::device`: the `static PLATFORM` is the platform's number. Of a column, they have the first run on a platform with one.
-const LIBRARIES: &[(&str, &str)] = &[("image", "lib/image/tests/devices.impala")];
+/// Tests of libraries for devices, with their names in the table: the file with the tests, which finds devices by `std::device`,
+/// and the one that prints what they give. The `static PLATFORM` is the platform's number. Of a column, they have the first run on
+/// a platform with one.
+const LIBRARIES: &[(&str, [&str; 2])] = &[("image", ["lib/image/tests/devices.impala", "tests/device/image.impala"])];
 
 /// A platform's number for `std::device`.
 fn number_of(platform: &str) -> Option<u32> {
@@ -144,7 +145,7 @@ fn number_of(platform: &str) -> Option<u32> {
 /// A program of the list.
 struct Program {
     name: String,
-    path: PathBuf,
+    files: Vec<PathBuf>,
     is_library: bool,
 }
 
@@ -275,7 +276,7 @@ fn programs() -> Result<Vec<Program>, String> {
         .collect();
     paths.sort();
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(paths.into_iter().map(|path| Program { name: stem(&path), path, is_library: false }).collect())
+    Ok(paths.into_iter().map(|path| Program { name: stem(&path), files: vec![path], is_library: false }).collect())
 }
 
 /// What the gate needs of a column: its runs, if they need nothing but Rust's toolchain and a C++ compiler; else its kernels
@@ -375,9 +376,10 @@ impl Found {
 /// Runs the whole list, with the libraries, in all columns; writes its table if `bless`. What is missing is a failure.
 pub fn run(bless: bool) -> Result<Tally, String> {
     let mut programs = programs()?;
-    let library =
-        |(name, path): &(&str, &str)| Program { name: name.to_string(), path: root().join(path), is_library: true };
-    programs.extend(LIBRARIES.iter().map(library));
+    programs.extend(LIBRARIES.iter().map(|(name, files)| {
+        let files = files.iter().map(|file| root().join(file)).collect();
+        Program { name: name.to_string(), files, is_library: true }
+    }));
     let mut tally = Tally::default();
     let there: Vec<bool> = COLUMNS.iter().map(|c| is_there(c.needs)).collect();
     for (column, _) in COLUMNS.iter().zip(&there).filter(|(_, there)| !**there) {
@@ -457,7 +459,7 @@ fn command(platform: &str, args: &[&str], program: &Program) -> Command {
         let platform = folder().join("platforms").join(format!("{platform}.impala"));
         command.args([&platform, &folder().join("common.impala")]);
     }
-    command.arg(&program.path);
+    command.args(&program.files);
     command
 }
 

@@ -32,8 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The limit on the processor time of a program of a text test, under one engine: LLVM takes more than two minutes for
-/// `lib/image/tests/devices.impala`, checked, on a slow processor.
+/// The limit on the processor time of a program of a text test, under one engine.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// The units that a run may take, twenty times, before its cost is known.

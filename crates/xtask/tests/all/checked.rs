@@ -347,8 +347,8 @@ fn sanitizers() {
             let made = Command::new(command())
                 .current_dir(&folder.0)
                 .args(["build", "--sanitize", tool, "-g", "lib.impala", "-o", out])
-                .output();
-            assert!(made.unwrap().status.success());
+                .run_to_end();
+            assert!(made.status.success(), "{}", stderr(&made));
             let made = compile(&[out, "-o", "use", "-lpthread"]);
             assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
             for n in 0..3 {
