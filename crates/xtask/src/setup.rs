@@ -4,13 +4,14 @@
 use crate::{devices, foreign, sh};
 use std::process::{Command, Stdio};
 
-/// Debian's packages for devices, each with the program or library that shows that it is there.
+/// Debian's packages for devices, and for an environment of Python's.
 const DEVICES: &[&str] =
     &["pocl-opencl-icd", "ocl-icd-libopencl1", "mesa-vulkan-drivers", "libvulkan1", "spirv-tools", "python3-venv"];
 
 /// Installs everything. Each step that fails is named, and the others go on.
 pub fn run() -> Result<bool, String> {
-    let steps: [(&str, fn() -> Result<(), String>); 3] = [
+    type Step = fn() -> Result<(), String>;
+    let steps: [(&str, Step); 3] = [
         ("packages of Debian", packages),
         ("Rust's standard libraries for other processors", targets),
         ("NVIDIA's compiler, in target/cuda", cuda),
@@ -36,15 +37,17 @@ fn packages() -> Result<(), String> {
     if missing.is_empty() {
         return Ok(());
     }
-    if nyala_runtime::user() != 0 {
-        return Err(format!("as root, run `apt-get install {}`, or install the like", missing.join(" ")));
-    }
     let apt = |args: &[&str]| {
-        let mut command = Command::new("apt-get");
-        sh(command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
+        let mut command = Command::new(if nyala_runtime::user() == 0 { "env" } else { "sudo" });
+        if nyala_runtime::user() != 0 {
+            // Never asks for a password.
+            command.arg("-n");
+        }
+        sh(command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args).stdout(Stdio::null()))
     };
-    apt(&["update", "-qq"])?;
-    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &missing[..]].concat())
+    let installed = apt(&["update", "-qq"])
+        .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &missing[..]].concat()));
+    installed.map_err(|why| format!("{why}; as root, run `apt-get install {}`, or install the like", missing.join(" ")))
 }
 
 fn targets() -> Result<(), String> {

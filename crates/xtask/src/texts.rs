@@ -238,7 +238,7 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
 /// Whether the gate runs the test of this number, if it runs one in `n`. Each engine has others.
 fn is_in_part(number: usize, run: Run, n: usize) -> bool {
     let engine = testing::ENGINES.iter().position(|e| e.name == run.name()).unwrap_or(testing::ENGINES.len());
-    (number + engine) % n == 0
+    (number + engine).is_multiple_of(n)
 }
 
 /// Performs an order: its words after the first.
