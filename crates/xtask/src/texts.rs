@@ -314,7 +314,13 @@ impl Results {
         let mut slowest: Vec<_> = self.took.iter().collect();
         slowest.sort_by(|a, b| b.1.total_cmp(a.1));
         let sum: f64 = self.took.values().sum();
-        println!("text tests: {} runs of {} files, {sum:.0} units; the slowest:", self.took.len(), self.paths.len());
+        if !self.took.is_empty() {
+            println!(
+                "text tests: {} runs of {} files, {sum:.0} units; the slowest:",
+                self.took.len(),
+                self.paths.len()
+            );
+        }
         for ((path, run), took) in slowest.into_iter().take(SLOWEST) {
             println!("  {took:5.1} {path} under {run}");
         }
