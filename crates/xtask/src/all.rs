@@ -140,7 +140,7 @@ impl Part {
     fn minutes(&self, table: &Table) -> f64 {
         let What::Texts(folders) = self.what else { return self.minutes };
         let listed = table.0.iter().filter(|((path, _), _)| folders.iter().any(|f| path.starts_with(f)));
-        // What is not listed costs half as much again. A unit is about a second of a fast core, and 1.6 of a slow one.
+        // Runs without a line cost half as much again as those with one. A unit is about a second of a fast core, and 1.6 of a slow one.
         1.5 * 1.6 * listed.map(|(_, line)| line.whole).sum::<f64>() / 120.0
     }
 }
@@ -167,7 +167,7 @@ fn texts(is_meant: impl Fn(&str) -> bool, known: &mut Known) -> Result<Option<Ta
     Ok(Some(results.end()))
 }
 
-/// What has passed since something was changed: names of parts, and orders of text tests.
+/// The names of parts and the orders of text tests that have passed since something was changed.
 struct Known {
     passed: HashSet<String>,
     file: std::fs::File,

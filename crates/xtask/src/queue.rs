@@ -45,7 +45,7 @@ const LEAST_WALL: Duration = Duration::from_secs(600);
 
 /// Runs the orders and calls `done` with each answer, as they come.
 pub fn run(mut orders: Vec<Order>, mut done: impl FnMut(&Order, Answer) + Send) -> Result<(), String> {
-    // Of equal costs, in order.
+    // The sort is stable: orders of equal cost stay in their order.
     orders.sort_by(|a, b| b.cost.total_cmp(&a.cost));
     let n_orders = orders.len();
     let n_workers = std::thread::available_parallelism().map_or(2, |n| n.get()).min(n_orders.max(1));
