@@ -114,8 +114,8 @@ pub fn targets() -> impl Iterator<Item = &'static str> {
     MACHINES.iter().map(|m| m.rust)
 }
 
-/// Runs the programs whose paths contain `filter`.
-pub fn run(filter: Option<&str>) -> Tally {
+/// Runs the programs on all machines.
+pub fn run() -> Tally {
     let mut tally = Tally::default();
     for machine in MACHINES {
         if let Err(why) = machine.prepare() {
@@ -127,7 +127,6 @@ pub fn run(filter: Option<&str>) -> Tally {
             let mut files = Vec::new();
             folders.iter().for_each(|folder| texts::collect(&root().join(folder), &mut files));
             files.retain(|f| f.extension().is_some_and(|e| e == "impala"));
-            files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
             let (work, done) = (Mutex::new(files), Mutex::new(&mut tally));
             std::thread::scope(|scope| {
                 for _ in 0..THREADS {

@@ -29,8 +29,6 @@ pub struct Answer {
     pub faults: Vec<String>,
     /// Things that were left out, each with the reason.
     pub skipped: Vec<String>,
-    /// Lines to show in any case.
-    pub notes: Vec<String>,
     /// Processor time in units.
     pub took: f64,
 }
@@ -173,7 +171,6 @@ impl Worker {
         Ok(Answer {
             faults: lines("faults"),
             skipped: lines("skipped"),
-            notes: lines("notes"),
             took: said["took"].as_f64().unwrap_or_default() / self.unit,
         })
     }
@@ -273,9 +270,9 @@ pub fn work(socket: &Path) -> Result<bool, String> {
                 let fault = format!("the compiler panicked: {}", what.unwrap_or_default());
                 Answer { faults: vec![fault], ..Answer::default() }
             });
-            let Answer { faults, skipped, notes, .. } = answer;
+            let Answer { faults, skipped, .. } = answer;
             let took = own_seconds() - start;
-            let said = json!({ "faults": faults, "skipped": skipped, "notes": notes, "took": took });
+            let said = json!({ "faults": faults, "skipped": skipped, "took": took });
             writeln!(stream, "{said}").map_err(|e| e.to_string())?;
         }
         Ok(true)

@@ -86,8 +86,8 @@ pub struct Plan<'a> {
     pub max_programs: u64,
     pub time: Duration,
     pub which: Which,
-    /// The processors that native code is made for.
-    pub cpus: Vec<&'static str>,
+    /// Lists of processors, of which a body of `vectorize` takes one by its seed: native code is made for all of that list.
+    pub cpus: Vec<Vec<&'static str>>,
     /// A folder for programs that spend the budget or have a large residual program.
     pub keep: Option<&'a Path>,
     /// With blessed seeds, the sizes of residual programs and the number of those without a reason are limited. With fresh
@@ -117,13 +117,13 @@ pub fn run(plan: &Plan, say: &(dyn Fn(String) + Sync)) -> Tally {
                 Which::Interpreted => false,
             };
             let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
-            let of_lanes = plan.cpus[seed as usize % plan.cpus.len()];
+            let of_lanes = &plan.cpus[seed as usize % plan.cpus.len()];
             let engines = Engines {
                 native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),
                 plain: which != Which::Interpreted && i.is_multiple_of(PLAIN_EVERY),
                 c: !has_lanes || i.is_multiple_of(LANES_AS_C_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
-                cpus: vec![if has_lanes { of_lanes } else { plan.cpus[0] }],
+                cpus: if has_lanes { of_lanes.clone() } else { plan.cpus[0].clone() },
                 has_limits: plan.has_limits,
             };
             let _running = engines.native.then(|| Running::note(seed, &program));
@@ -359,6 +359,11 @@ fn check_all(program: &str, engines: &Engines) -> Outcome {
 /// This processor and older ones.
 pub fn all_cpus() -> Vec<&'static str> {
     std::iter::once(THIS_CPU).chain(older_cpus(Tier::All)).collect()
+}
+
+/// Lists of one processor.
+pub fn one_each(cpus: Vec<&'static str>) -> Vec<Vec<&'static str>> {
+    cpus.into_iter().map(|cpu| vec![cpu]).collect()
 }
 
 /// The processors of the gate, which do not depend on the machine.

@@ -46,10 +46,8 @@ const SLOWEST: usize = 10;
 pub enum Tier {
     /// As in the gate, but under [`QUICK_ENGINES`] only.
     Quick,
-    /// The parts of `tests/costs.txt`, compiled for [`gate_cpu`].
+    /// The parts of `tests/costs.txt`, or all tests of chosen files, compiled for [`gate_cpu`].
     Gate,
-    /// All tests of the chosen files, compiled for [`gate_cpu`].
-    Chosen,
     /// All tests, compiled for [`gate_cpu`], without what is kept of earlier runs.
     Measured,
     /// Everything, compiled for this processor and for older ones, without what is kept of earlier runs.
@@ -133,7 +131,8 @@ pub struct LeftOut {
     pub tests: usize,
 }
 
-/// The orders for the tests whose paths contain `filter`.
+/// The orders for the tests whose paths contain `filter`; files that a filter chooses are tested whole. `bless` writes expected
+/// outputs, and runs nothing else.
 pub fn orders(filter: Option<&str>, bless: bool, tier: Tier) -> Result<(Vec<Order>, LeftOut), String> {
     let table = Table::read()?;
     let (mut orders, mut left_out) = (Vec::new(), LeftOut::default());
@@ -143,28 +142,28 @@ pub fn orders(filter: Option<&str>, bless: bool, tier: Tier) -> Result<(Vec<Orde
         let name = shown(&path);
         let is_bench = name.starts_with("bench/") && !name.starts_with("bench/game/");
         for run in runs(&path, &text, tier) {
-            if is_bench && !matches!(run, Run::Closures) {
+            if is_bench && !matches!(run, Run::Closures) || bless && !matches!(run, Run::Text) {
                 continue;
             }
             let line = table.line(&name, &run.name());
-            let (part, cost) = match tier {
-                Tier::Gate | Tier::Quick => (line.part, line.gate),
-                Tier::Chosen | Tier::Measured | Tier::All => (Part::Whole, line.whole),
-            };
-            match part {
+            let is_whole = bless || filter.is_some() || [Tier::Measured, Tier::All].contains(&tier);
+            let (part, cost) = if is_whole { (Part::Whole, line.whole) } else { (line.part, line.gate) };
+            let part = match part {
                 Part::None => {
                     left_out.runs += 1;
                     continue;
                 }
                 Part::OneIn(n) => {
                     let tests = testing::find("", &text).tests.len();
+                    // A file may have lost tests since it was measured.
+                    let n = n.min(tests).max(1);
                     left_out.tests += tests - (0..tests).filter(|i| is_in_part(*i, run, n)).count();
+                    n
                 }
-                Part::Whole => {}
-            }
-            let of_part = if let Part::OneIn(n) = part { n.to_string() } else { "1".into() };
+                Part::Whole => 1,
+            };
             let tier = format!("{tier:?}");
-            let words = ["text".into(), name.clone(), run.name(), of_part, tier, bless.to_string()];
+            let words = ["text".into(), name.clone(), run.name(), part.to_string(), tier, bless.to_string()];
             orders.push(Order { words: words.into(), cost });
         }
     }
@@ -176,7 +175,7 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
     let mut table = Table::read().unwrap_or_default();
     let mut failed = BTreeSet::new();
     let mut measured = |orders: Vec<Order>| -> Result<BTreeMap<(String, String), f64>, String> {
-        let mut results = Results::new(Tier::Measured)?;
+        let mut results = Results::new(false)?;
         crate::queue::run(orders, |order, answer| results.add(order, answer))?;
         failed.extend(results.faults.into_keys());
         Ok(results.took)
@@ -184,12 +183,9 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
     let words = |path: &str, run: &str, part: usize| {
         ["text", path, run, &part.to_string(), "Measured", "false"].map(String::from).to_vec()
     };
-    let (mut orders, _) = orders(filter, false, Tier::Chosen)?;
-    for order in &mut orders {
-        order.words = words(&order.words[1], &order.words[2], 1);
-        // Its cost is not known yet.
-        order.cost = order.cost.max(UNKNOWN);
-    }
+    let (mut orders, _) = orders(filter, false, Tier::Measured)?;
+    // What they cost is not known yet.
+    orders.iter_mut().for_each(|order| order.cost = order.cost.max(UNKNOWN));
     let paths: BTreeSet<String> = orders.iter().map(|o| o.words[1].clone()).collect();
     let whole = measured(orders)?;
     // Files that are gone lose their lines.
@@ -248,7 +244,7 @@ pub fn perform(words: &[String]) -> Answer {
         answer.faults.push(format!("malformed order {words:?}"));
         return answer;
     };
-    let tiers = [Tier::Quick, Tier::Gate, Tier::Chosen, Tier::Measured, Tier::All];
+    let tiers = [Tier::Quick, Tier::Gate, Tier::Measured, Tier::All];
     let tier = tiers.into_iter().find(|t| format!("{t:?}") == *tier).unwrap_or(Tier::Gate);
     let path = root().join(path);
     match std::fs::read_to_string(&path) {
@@ -273,11 +269,12 @@ pub struct Results {
     paths: BTreeSet<String>,
     skipped: BTreeSet<String>,
     notable: Vec<String>,
+    /// Whether costs are compared with the table's, which are those of the gate.
     judges: bool,
 }
 
 impl Results {
-    pub fn new(tier: Tier) -> Result<Results, String> {
+    pub fn new(judges: bool) -> Result<Results, String> {
         Ok(Results {
             table: Table::read()?,
             took: BTreeMap::new(),
@@ -285,7 +282,7 @@ impl Results {
             paths: BTreeSet::new(),
             skipped: BTreeSet::new(),
             notable: Vec::new(),
-            judges: tier == Tier::Gate,
+            judges,
         })
     }
 
@@ -582,7 +579,7 @@ fn check_tests(
 ) {
     let mut s = session(path, text);
     s.options.cpu = cpu.map(String::from);
-    s.options.cache = if [Tier::Measured, Tier::All].contains(&tier) { None } else { crate::work::objects() };
+    s.options.cache = (![Tier::Measured, Tier::All].contains(&tier)).then(crate::work::objects);
     s.add_file(path.display().to_string(), suite.entries.clone());
     let ran = testing::run(&mut s, suite, engine, 0, |i, outcome| {
         if let Some(testing::Outcome::Failed(why)) = outcome {

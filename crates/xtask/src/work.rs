@@ -62,7 +62,7 @@ impl Phase {
     /// The orders of `./x test --all`, from a fresh seed that it says.
     pub fn all_orders(&self) -> Vec<Order> {
         let first = random::fresh_seed();
-        println!("random {} from seed {first}: `{}` repeats one", self.name, self.command("SEED"));
+        println!("random {} from seed {first}", self.name);
         self.orders(first, self.all, true)
     }
 
@@ -77,11 +77,6 @@ impl Phase {
         (0..count).step_by(self.of_order as usize).map(order).collect()
     }
 
-    /// What repeats a seed.
-    fn command(&self, seed: &str) -> String {
-        format!("./x fuzz {}--seed {seed} --programs 1", self.option)
-    }
-
     /// Makes and tries `count` tests after the first `before` ones of a seed.
     fn perform(&self, first: u64, before: u64, count: u64, is_fresh: bool) -> Answer {
         let said = Mutex::new(Vec::new());
@@ -91,7 +86,7 @@ impl Phase {
             "patterns" => patterns::run(first.wrapping_add(before), Duration::MAX, count, &say),
             _ => {
                 let which = if self.name == "lanes" { random::Which::Lanes } else { random::Which::All };
-                let cpus = if is_fresh { random::all_cpus() } else { random::gate_cpus() };
+                let cpus = random::one_each(if is_fresh { random::all_cpus() } else { random::gate_cpus() });
                 let (time, max_programs) = (Duration::MAX, count);
                 let plan = random::Plan {
                     first,
@@ -110,7 +105,9 @@ impl Phase {
         let said = said.into_inner().unwrap_or_else(|e| e.into_inner());
         let mut answer = Answer::default();
         if tally.failed > 0 {
-            answer.faults.push(said.join("\n"));
+            let own = if self.name == "input" && !is_fresh { "--own " } else { "" };
+            let repeat = format!("`./x fuzz {}{own}--seed SEED --programs 1` repeats one", self.option);
+            answer.faults.push(format!("{}\n{repeat}", said.join("\n")));
         }
         answer
     }
@@ -130,10 +127,11 @@ fn blessed(name: &str) -> Result<(u64, u64), String> {
 
 /// Objects that are kept between runs of the tests. The texts that LLVM and the C compiler get stand for the compiler, but for
 /// the crate that calls LLVM.
-pub fn objects() -> Option<Objects> {
+pub fn objects() -> Objects {
     static COMPILER: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     let compiler = COMPILER.get_or_init(|| {
-        let mut files = Vec::new();
+        // Other versions of what it calls LLVM with.
+        let mut files = vec![root().join("Cargo.lock")];
         let mut folders = vec![root().join("crates/gen-llvm/src")];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -146,5 +144,5 @@ pub fn objects() -> Option<Objects> {
         files.sort();
         files.iter().filter_map(|f| std::fs::read_to_string(f).ok()).collect()
     });
-    Some(Objects::at(cache_folder().join("objects"), compiler.clone()))
+    Objects::at(cache_folder().join("objects"), compiler.clone())
 }

@@ -230,7 +230,7 @@ fn vectors_agree_with_numbers() {
 }
 
 #[test]
-#[ignore = "differs with the processor"]
+#[ignore = "differs with the processor: ./x test --all crates"]
 fn vectors_of_this_machine_agree_with_numbers() {
     agrees_with_numbers(None);
 }

@@ -64,7 +64,7 @@ fn the_command_aligns_and_says_what_is_wrong() {
 }
 
 #[test]
-#[ignore = "takes 6 s"]
+#[ignore = "takes 6 s: ./x test --all crates"]
 fn the_optimized_command_aligns_and_says_what_is_wrong() {
     aligns_and_says_what_is_wrong("-O1");
 }

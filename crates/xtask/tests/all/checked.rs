@@ -212,7 +212,7 @@ fn faults_are_those_of_the_interpreter() {
 }
 
 #[test]
-#[ignore = "takes 8 s"]
+#[ignore = "takes 8 s: ./x test --all crates"]
 fn faults_are_those_of_the_interpreter_under_all_other_engines() {
     have_faults("checked faults of all", |i, engine| engine >= 2 && engine != 2 + i % 4);
 }

@@ -76,7 +76,7 @@ fn a_function_of_10_000_calls() {
 
 /// As many as take minutes if anything takes the square of their number.
 #[test]
-#[ignore = "takes 20 s"]
+#[ignore = "takes 20 s: ./x test --all crates"]
 fn a_function_of_30_000_calls() {
     has_calls(30_000);
 }

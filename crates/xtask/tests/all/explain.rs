@@ -115,7 +115,7 @@ fn explaining_changes_nothing_and_knows_all_closures() {
 }
 
 #[test]
-#[ignore = "takes 12 s"]
+#[ignore = "takes 12 s: ./x test --all crates"]
 fn explaining_long_evaluation_changes_nothing() {
     changes_nothing_and_knows_all_closures(
         programs().into_iter().filter(|f| LONG.iter().any(|name| f.ends_with(name))).collect(),
@@ -333,7 +333,7 @@ fn the_page_needs_nothing_else() {
 }
 
 #[test]
-#[ignore = "needs a browser"]
+#[ignore = "needs a browser: ./x test --all crates"]
 fn the_page_works_in_a_browser() {
     let folder = Folder::new("explain page");
     let (file, page) = page_of(&folder);

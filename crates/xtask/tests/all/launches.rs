@@ -274,7 +274,7 @@ fn interrupts_an_endless_kernel(options: &[&str], message: &str) {
     let mut child = own_cache(&mut run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut ready = [0; 5];
     child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
-    // What is left to do is the kernel, for which a driver may first have to make code.
+    // Only the kernel is left to run, which a driver may have to compile first.
     let seconds = if options.is_empty() { 5 } else { 1 };
     let begin = cpu_time(&child);
     while cpu_time(&child) < begin + std::time::Duration::from_secs(seconds) {

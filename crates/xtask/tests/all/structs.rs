@@ -193,7 +193,7 @@ fn structs_cross_by_value() {
 }
 
 #[test]
-#[ignore = "takes 4 s; the levels of optimization are those of `structs_cross_by_value` in other pairs"]
+#[ignore = "takes 4 s; the levels of optimization are those of `structs_cross_by_value` in other pairs: ./x test --all crates"]
 fn structs_cross_by_value_at_other_levels() {
     cross_by_value(&[("-O0", "-O0"), ("-O3", "-O2")]);
 }

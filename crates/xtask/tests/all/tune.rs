@@ -401,7 +401,7 @@ fn programs_of_several_files_and_objects() {
 
 /// Without reports, the clock tells which is faster.
 #[test]
-#[ignore = "measures times"]
+#[ignore = "measures times: ./x test --all crates"]
 fn variants_are_measured() {
     let folder = Folder::new("tune clock");
     let file = folder.write(
