@@ -256,8 +256,7 @@ fn main() -> ExitCode {
 
 /// Builds the command under test, and the runtime that it links.
 fn build_command() -> Result<(), String> {
-    // With this program, so that dependencies have the same features as when Cargo builds it alone.
-    let packages = ["--package", "nyala", "--package", "nyala-runtime", "--package", "xtask"];
+    let packages = ["--package", "nyala", "--package", "nyala-runtime"];
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet"]).args(packages))
 }
 
