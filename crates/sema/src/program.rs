@@ -76,6 +76,13 @@ pub enum Entity {
 /// An expression of the whole program: its number in its module, plus the module's base.
 pub type GlobalExpr = u32;
 
+/// What a call of a continuation leaves: `n` times `defer { … }`, beginning with `first`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    pub first: GlobalExpr,
+    pub n: u32,
+}
+
 #[derive(Debug)]
 pub struct Local {
     pub name: Box<str>,
@@ -391,8 +398,10 @@ pub struct Program<'a> {
     pub(crate) cast_to: FxHashMap<GlobalExpr, Ty>,
     pub(crate) call_kind: FxHashMap<GlobalExpr, CallKind>,
     pub(crate) field_idx: FxHashMap<GlobalExpr, u32>,
-    /// The `defer { … }` that calls of continuations leave, in the order in which they run.
-    pub(crate) leaves: FxHashMap<GlobalExpr, Vec<GlobalExpr>>,
+    /// The `defer { … }` that calls of continuations leave.
+    pub(crate) leaves: FxHashMap<GlobalExpr, Leaving>,
+    /// The `defer { … }` that runs after another one where both are left.
+    pub(crate) defer_around: FxHashMap<GlobalExpr, GlobalExpr>,
     pub(crate) lambdas: FxHashMap<GlobalExpr, LambdaInfo>,
     pub(crate) loops: Vec<Loop>,
     pub(crate) loop_of: FxHashMap<GlobalExpr, LoopId>,
@@ -464,6 +473,7 @@ impl<'a> Program<'a> {
             call_kind: FxHashMap::default(),
             field_idx: FxHashMap::default(),
             leaves: FxHashMap::default(),
+            defer_around: FxHashMap::default(),
             lambdas: FxHashMap::default(),
             loops: Vec::new(),
             loop_of: FxHashMap::default(),

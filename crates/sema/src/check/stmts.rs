@@ -107,7 +107,11 @@ impl<'a> Checker<'a, '_> {
         let outer = self.ctx.deferred_in.replace(self.ctx.blocks);
         self.expr(e, None);
         self.ctx.deferred_in = outer;
-        self.deferred.push((self.ctx.blocks, self.g(e)));
+        let e = self.g(e);
+        if let Some(&(_, around)) = self.deferred.last() {
+            self.p.defer_around.insert(e, around);
+        }
+        self.deferred.push((self.ctx.blocks, e));
     }
 
     /// Notes what runs before the call `e` if that is of a continuation: the `defer { … }` of the blocks around the call that
@@ -121,10 +125,10 @@ impl<'a> Checker<'a, '_> {
         }
         let Some(Entity::Local(id)) = self.p.resolved.get(&self.g(callee)) else { return };
         let declared = self.p.local(*id).blocks;
-        let left = self.deferred.iter().rev().filter(|d| d.0 > declared);
-        let left: Vec<GlobalExpr> = left.map(|d| d.1).collect();
-        if !left.is_empty() {
-            self.p.leaves.insert(self.g(e), left);
+        // Inner blocks have higher numbers.
+        let n = self.deferred.iter().rev().take_while(|d| d.0 > declared).count() as u32;
+        if let Some(&(_, first)) = self.deferred.last().filter(|_| n > 0) {
+            self.p.leaves.insert(self.g(e), Leaving { first, n });
         }
     }
 

@@ -40,9 +40,6 @@ impl<'a> Lowerer<'_, 'a, '_> {
         if let Some(receiver) = receiver {
             vals.insert(0, receiver);
         }
-        if result == TypeTable::NEVER {
-            self.leave(e, span);
-        }
         let f = mark.map_or(f, |mark| self.w.op(mark, &[f]));
         if vals.len() == params.len() && result != TypeTable::NEVER {
             return self.call_with(f, vals, result, ret);
@@ -51,11 +48,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             // A tuple is passed as its parts.
             let Some(&arg) = args.first() else { return self.undef(ty) };
             let arg_ty = self.adjusted_ty(arg);
-            let parts = self.split_parts(vals[0], arg_ty);
-            self.end(f, &parts);
-        } else {
-            self.end(f, &vals);
+            vals = self.split_parts(vals[0], arg_ty);
         }
+        self.leave(e, f, vals, span);
         self.undef(ty)
     }
 
@@ -159,8 +154,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 for arg in args {
                     self.value(*arg);
                 }
-                self.leave(e, span);
-                self.leave_loop(looped, is_break);
+                self.leave_loop(e, looped, is_break, span);
                 Some(self.w.unit())
             }
             Entity::Option(_, i) => {

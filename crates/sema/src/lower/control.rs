@@ -25,10 +25,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
             && !self.p.adjust.contains_key(&self.g(e))
         {
             match &ast[e].kind {
-                ExprKind::Block(block) if !defers(block) => {
+                ExprKind::Block(block) => {
                     let old = self.set_marks(block.marks);
                     let outer = std::mem::replace(&mut self.scope, ast[e].span);
-                    self.tail_block(block, ret);
+                    if defers(block) {
+                        let ty = self.adjusted_ty(e);
+                        self.tail_of_deferring(block, ty, ret);
+                    } else {
+                        self.tail_block(block, ret);
+                    }
                     self.scope = outer;
                     self.set_marks(old);
                     return;
@@ -143,36 +148,20 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     pub(super) fn block_value(&mut self, block: &'a Block) -> Val {
         let old = self.set_marks(block.marks);
-        self.stmts(&block.stmts);
-        let value = match block.result {
-            Some(e) => self.value(e),
-            None => self.w.unit(),
-        };
-        for stmt in block.stmts.iter().rev() {
-            if let Stmt::Defer(e) = stmt {
-                self.run_deferred(self.g(*e));
-            }
-        }
+        let mark = self.log.len();
+        let value = self.statements_and_value(block);
+        let value = self.run_deferred(block, mark, value);
         self.set_marks(old);
         value
     }
 
-    fn run_deferred(&mut self, e: GlobalExpr) {
-        if self.mode == Mode::Code
-            && self.alive()
-            && let Some(&f) = self.deferred.get(&e)
-        {
-            self.call_with(f, Vec::new(), TypeTable::UNIT, None);
+    /// The value of a block, before what is deferred in it has run.
+    pub(super) fn statements_and_value(&mut self, block: &'a Block) -> Val {
+        self.stmts(&block.stmts);
+        match block.result {
+            Some(e) => self.value(e),
+            None => self.w.unit(),
         }
-    }
-
-    /// Runs what is deferred in the blocks that the call `e` of a continuation leaves.
-    pub(super) fn leave(&mut self, e: ExprId, span: Span) {
-        let p = self.p;
-        for &deferred in p.leaves.get(&self.g(e)).into_iter().flatten() {
-            self.run_deferred(deferred);
-        }
-        self.w.set_origin(span);
     }
 
     fn stmts(&mut self, stmts: &'a [Stmt]) {
@@ -197,8 +186,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
                 Stmt::Defer(e) => {
                     if self.alive() {
-                        let f = self.value(*e);
-                        self.deferred.insert(self.g(*e), f);
+                        self.defer(*e);
                     }
                 }
                 Stmt::Item(item) => {
@@ -242,7 +230,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     /// The variables assigned since `mark` that existed before, with their current values.
-    fn changes(&self, mark: usize) -> Vec<(LocalId, Val)> {
+    pub(super) fn changes(&self, mark: usize) -> Vec<(LocalId, Val)> {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut out = Vec::new();
         for (id, old) in &self.log[mark..] {
@@ -474,14 +462,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     fn jump_with(&mut self, k: Cont, vars: &[LocalId]) {
-        let args: Vec<Val> = vars
-            .iter()
-            .map(|v| match self.vars[v.0 as usize].val {
-                Some(val) => val,
-                None => self.undef_local(*v),
-            })
-            .collect();
+        let args = self.current(vars);
         self.jump(k, &args);
+    }
+
+    /// The current values of variables.
+    fn current(&mut self, vars: &[LocalId]) -> Vec<Val> {
+        let value = |&v: &LocalId| self.vars[v.0 as usize].val.unwrap_or_else(|| self.undef_local(v));
+        vars.iter().map(value).collect()
     }
 
     fn enter_with(&mut self, k: Cont, vars: &[LocalId]) {
@@ -492,11 +480,12 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// `break` or `continue` of a `while`.
-    pub(super) fn leave_loop(&mut self, id: LoopId, is_break: bool) {
+    /// `break` or `continue` of a `while`, by the expression `e`.
+    pub(super) fn leave_loop(&mut self, e: ExprId, id: LoopId, is_break: bool, span: Span) {
         let state = self.loops[id.0 as usize].clone();
         if let Some(k) = if is_break { state.exit } else { state.header } {
-            self.jump_with(k, &state.vars);
+            let (target, args) = (self.w.cont_val(k), self.current(&state.vars));
+            self.leave(e, target, args, span);
         }
     }
 }

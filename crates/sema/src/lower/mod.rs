@@ -8,6 +8,7 @@ mod asserts;
 mod calls;
 mod consts;
 mod control;
+mod defer;
 mod device_functions;
 mod devices;
 mod enums;
@@ -154,8 +155,8 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
-    /// The functions of the `defer { … }` that were lowered last.
-    deferred: rustc_hash::FxHashMap<GlobalExpr, Val>,
+    /// The `defer { … }` that were lowered last.
+    deferred: rustc_hash::FxHashMap<GlobalExpr, defer::Deferred>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
