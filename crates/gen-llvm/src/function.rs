@@ -55,7 +55,7 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub splits_offsets: bool,
     /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
-    attributes: &'static str,
+    is_huge: bool,
     pub call_attributes: &'static str,
     /// The debug scope of the function, and the suffix of each instruction with its location.
     scope: Option<Scope>,
@@ -72,6 +72,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
 /// Functions with more blocks or instructions than these are not optimized.
 const MAX_BLOCKS: usize = 4000;
 const MAX_INSTS: usize = 16_000;
+/// The blocks of such functions are cut into LLVM blocks of this many instructions.
+const MAX_IN_BLOCK: usize = 1000;
 /// With more instructions in a block than this, literals in indices become offsets. See Note [Offsets of addresses] in
 /// `aggregates`.
 const MAX_SUMS: usize = 1000;
@@ -129,7 +131,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         tables: FxHashMap::default(),
         splits_offsets,
         exponents: FxHashMap::default(),
-        attributes: if is_huge { "#3" } else { "#0" },
+        is_huge,
         call_attributes: if many_calls { "#4" } else { "#1" },
         scope: None,
         at: String::new(),
@@ -279,7 +281,7 @@ impl FunctionEmitter<'_, '_> {
         }
         let name = self.e.internal_name(func);
         let cc = self.e.convention(&function.params);
-        let attributes = format!("{}{}", self.attributes, self.e.version_attributes());
+        let attributes = format!("{}{}", if self.is_huge { "#3" } else { "#0" }, self.e.version_attributes());
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();
@@ -334,8 +336,27 @@ impl FunctionEmitter<'_, '_> {
             self.emit_inst(b, inst)?;
             let ended = self.lifetimes.ends_after.remove(&(b, i));
             self.end_slots(ended);
+            if self.is_huge && (i + 1) % MAX_IN_BLOCK == 0 && i + 1 < block.insts.len() {
+                self.part(b, (i + 1) / MAX_IN_BLOCK);
+            }
         }
         self.emit_terminator(b, &block.term)
+    }
+
+    /// Ends the LLVM block with a jump to another one, in which `b` goes on.
+    fn part(&mut self, b: Block, nth: usize) {
+        let label = format!("b{}.part{nth}", b.idx());
+        self.line(format_args!("br label %{label}"));
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    /// The label of the LLVM block that has the end of `b`.
+    fn last_label(&self, b: Block) -> String {
+        let n_insts = self.function.block(b).insts.len();
+        match n_insts.saturating_sub(1) / MAX_IN_BLOCK {
+            nth if nth > 0 && self.is_huge => format!("%b{}.part{nth}", b.idx()),
+            _ => format!("%b{}", b.idx()),
+        }
     }
 
     /// Labels of the LLVM blocks from which a block is reached, with the edge taken.
@@ -365,7 +386,7 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn edge_label(&self, p: Block, nth: usize) -> String {
-        if self.needs_block(p, nth) { format!("%b{}.{nth}", p.idx()) } else { format!("%b{}", p.idx()) }
+        if self.needs_block(p, nth) { format!("%b{}.{nth}", p.idx()) } else { self.last_label(p) }
     }
 
     fn emit_params(&mut self, b: Block) -> Result<()> {
@@ -661,5 +682,6 @@ impl FunctionEmitter<'_, '_> {
 //
 // Some of LLVM's passes take quadratic time in the size of a function or block: 8000 conditional statements in a row
 // take minutes at -O3, 32,000 statements one minute in instruction selection. A function of that size is compiled as at
-// -O0, which is linear; and nothing is inlined into functions that would grow to that size. Only the allocation of
-// registers stays that of the module: the fast one would make all other functions slow.
+// -O0. Its blocks are cut, since MachineCombiner is quadratic in the size of a block, and runs for such functions, too. So
+// the time is linear. Nothing is inlined into functions that would grow to that size. Only the allocation of registers
+// stays that of the module: the fast one would make all other functions slow.

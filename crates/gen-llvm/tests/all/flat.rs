@@ -657,3 +657,36 @@ entry(p, x, y):
     }
     objects(&text);
 }
+
+/// The block of the loop is cut, and the loop's parameters have values from its end.
+#[test]
+fn blocks_of_huge_functions_are_cut() {
+    let n = 17_000;
+    let adds: String = (0..n).map(|i| format!("  s{}: u32 = add(s{i}, {}u32)\n", i + 1, i % 7)).collect();
+    let text = format!(
+        "flat
+export sum(u32, u32) -> (u32) {{
+entry(x, times):
+  jump loop(x, 0u32)
+loop(s0: u32, i: u32):
+{adds}  j: u32 = add(i, 1u32)
+  c: bool = lt(j, times)
+  branch c, loop(s{n}, j), exit()
+exit():
+  return(s{n})
+}}
+"
+    );
+    let once: u32 = (0..n).map(|i| i % 7).sum();
+    let module = read(&text).unwrap_or_else(|e| panic!("{e}"));
+    let llvm = emit_text(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
+    assert!(llvm.contains("b1.part17:") && !llvm.contains("b1.part18:"), "parts of 1000");
+    // LLVM recurses on chains of operations.
+    let runs = std::thread::Builder::new().stack_size(1 << 28).spawn(move || {
+        run(&text, |jit| {
+            let sum = get!(jit, "sum", fn(u32, u32) -> u32);
+            assert_eq!(sum(5, 3), 5 + 3 * once);
+        });
+    });
+    runs.expect("a thread").join().expect("no panic");
+}
