@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | what goes on in bodies | `machine` on `code`, with values that are no nodes (`plain`); nodes (`values`); calls computed as a whole (`computed`) |
-//! | what becomes of a call | `call`; `run` for those by `@` and `$`; how residual blocks end: `residual` |
+//! | what becomes of a call | `call`; `run` for those by `@` and `$`; how residual blocks end: `residual`; whether lanes meet behind it: `meeting` |
 //! | closures and blocks | `state`; in what order they are built: `stubs`; what they know of memory: `kept` |
 //! | what is asked about other calls | `history`, `hints`, `sharing` |
 //! | what it may take, what is told of it | `budget`, `explain` |
@@ -20,6 +20,7 @@ mod hints;
 mod history;
 mod kept;
 mod machine;
+mod meeting;
 mod plain;
 mod residual;
 mod run;
@@ -65,6 +66,7 @@ pub struct Evaluator<'a> {
     cache: Cache,
     computer: computed::Computer<'a>,
     plain: plain::Plain,
+    meetings: meeting::Meetings,
     reports: Vec<Diagnostic>,
     /// The decisions so far, if a record is asked for.
     record: Option<Box<Explained>>,
@@ -105,6 +107,7 @@ impl<'a> Evaluator<'a> {
             cache: Cache::default(),
             computer: computed::Computer::default(),
             plain: plain::Plain::default(),
+            meetings: meeting::Meetings::default(),
             reports: Vec::new(),
         }
     }

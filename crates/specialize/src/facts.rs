@@ -3,7 +3,7 @@
 use crate::memory::Written;
 use nyala_base::{Id, Lists, SideTable, graph};
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Effect, LaneOp, Linkage, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Body, Builtin, Cont, Effect, LaneOp, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -29,10 +29,15 @@ pub struct Facts {
     /// Continuations from which one with local variables in memory can be reached.
     pub has_variables: SideTable<Cont, bool>,
     pub stores_variables: SideTable<Cont, bool>,
+    /// The program has operations across lanes.
+    pub has_exchanges: bool,
     /// Functions from which an operation across lanes can be reached.
     pub exchanges: SideTable<Cont, bool>,
-    /// Continuations from which an operation across lanes can be reached.
+    /// Continuations from whose code an operation across lanes can be reached.
     pub leads_to_exchange: SideTable<Cont, bool>,
+    /// Continuations from which one can be reached through functions that they capture or are given, if these lead there
+    /// (`eval/meeting.rs`).
+    pub may_exchange: SideTable<Cont, bool>,
     /// Computed when `eval/kept.rs` first asks for it.
     pub written: OnceCell<SideTable<Cont, Written>>,
     /// Computed when `eval/computed.rs` first asks for it.
@@ -63,7 +68,9 @@ impl Facts {
             has_loop: SideTable::default(),
             has_variables: SideTable::default(),
             stores_variables: SideTable::default(),
+            has_exchanges: false,
             exchanges: SideTable::default(),
+            may_exchange: SideTable::default(),
             leads_to_exchange: SideTable::default(),
             function: SideTable::default(),
             written: OnceCell::new(),
@@ -85,31 +92,48 @@ impl Facts {
         facts
     }
 
-    /// Finds operations across lanes, and restricts specialization around them. Lanes that have diverged reconverge
-    /// where their paths join in the source. A join that is specialized in a function has several copies, in which
-    /// lanes would not meet. So no join is specialized in a program with operations across lanes. Nor does `@@` unroll
-    /// a loop that leads to such an operation, if it goes on in several places: lanes may take part in different
-    /// iterations then. `Evaluator::ticket` handles two calls in which lanes would meet too early.
+    /// Finds operations across lanes, and restricts specialization around them; the reasons are in `eval/meeting.rs`. Nor
+    /// does `@@` unroll a loop that leads to such an operation, if it goes on in several places: lanes may take part in
+    /// different iterations then. `Evaluator::ticket` handles two calls in which lanes would meet too early.
     fn find_exchanges(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
         let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| exchanges(w, k)).collect();
         if work.is_empty() {
             return;
         }
+        self.has_exchanges = true;
         while let Some(k) = work.pop() {
             if !std::mem::replace(&mut self.leads_to_exchange[k], true) {
-                work.extend(&referrers[k]);
+                work.extend(referrers[k].iter().filter(|&&r| !runs_elsewhere(w, r, k)));
             }
         }
+        let takes_functions = |k: Cont| {
+            let (ret, others) = w.params(k).split_last().map_or((None, &[][..]), |(r, others)| (Some(*r), others));
+            let is_ret = |p: Val| is_return(w, p);
+            others.iter().chain(ret.iter().filter(|&&p| !is_ret(p))).any(|&p| w.types.has_function(w.ty(p)))
+                || self.nest.free(k).iter().any(|&v| w.types.has_function(w.ty(v)))
+        };
+        let takes_functions: Vec<Cont> =
+            self.nest.conts.iter().copied().filter(|&k| w.body(k).is_some() && takes_functions(k)).collect();
         for &k in &self.nest.conts {
             self.exchanges[k] = self.leads_to_exchange[k] && is_function(w, k) && w.body(k).is_some();
             if self.leads_to_exchange[k] && self.goes_on_in_several_places(&referrers[k], k) {
                 self.loop_of[k] = None;
             }
-            let returns = w.params(k).last().is_some_and(|&p| is_return(w, p));
-            if !self.is_recursive[k] && !returns {
+            if self.leads_to_exchange[k] && self.is_join(w, k) {
                 self.automatic[k] = 0;
             }
         }
+        for k in takes_functions {
+            let is_asked = is_function(w, k) || self.automatic[k] != 0 && self.is_join(w, k);
+            self.may_exchange[k] = is_asked && !self.leads_to_exchange[k];
+        }
+    }
+
+    /// Whether paths may join in a continuation: it returns to nobody. One that captures nothing is a function, which
+    /// returns a function.
+    pub fn is_join(&self, w: &World, k: Cont) -> bool {
+        let returns = w.params(k).last().is_some_and(|&p| is_return(w, p));
+        !self.is_recursive[k] && !returns && !self.nest.free(k).is_empty()
     }
 
     /// Whether a loop goes on in several places, among those that refer to its header.
@@ -323,8 +347,24 @@ pub fn is_return(w: &World, param: Val) -> bool {
     params.is_some_and(|params| params.iter().all(|&t| !w.types.has_function(t)))
 }
 
+/// The arguments of a body that are called by the same lanes. `launch`, `vectorize` and others run their bodies elsewhere.
+pub fn args_run_here<'w>(w: &World, body: Body<'w>) -> &'w [Val] {
+    match w.node(body.callee) {
+        Node::Builtin(Builtin::Launch | Builtin::Vectorize | Builtin::Parallel | Builtin::Spawn) => {
+            &body.args[body.args.len().saturating_sub(1)..]
+        }
+        _ => body.args,
+    }
+}
+
+/// Whether `k` refers to `body` only to run it elsewhere.
+fn runs_elsewhere(w: &World, k: Cont, body: Cont) -> bool {
+    let is_it = |&v: &Val| w.as_cont(v) == Some(body);
+    w.body(k).is_some_and(|b| b.args.iter().any(is_it) && !args_run_here(w, b).iter().any(is_it))
+}
+
 /// Whether this is an operation in which lanes wait for each other.
-fn exchanges(w: &World, k: Cont) -> bool {
+pub fn exchanges(w: &World, k: Cont) -> bool {
     let Linkage::Foreign(symbol) = &*w.cont(k).linkage else { return false };
     LaneOp::of_symbol(symbol).is_some_and(|(op, scope)| matches!(op.effect(scope), Effect::Convergent(_)))
 }

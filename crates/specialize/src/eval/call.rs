@@ -16,7 +16,7 @@ use super::code::Code;
 use super::explain::{Mark, Reasons};
 use super::plain::{Idx, Value};
 use super::state::{Entry, Mode, Site, State, StubId};
-use crate::postdom;
+use crate::{facts, postdom};
 use nyala_base::{CallId, Span};
 use nyala_ir::scalar::{eval_arith, eval_comparison};
 use nyala_ir::{Cont, Node, Op, Prim, Val};
@@ -170,11 +170,15 @@ impl Evaluator<'_> {
         let k = self.stubs[closure].source;
         let free = self.stubs[closure].vals.clone();
         let mode = self.callee_mode(closure, &args, marks, site);
-        if self.facts.exchanges[k]
-            && let Some(ret) = args.last_mut()
-            && let Some(s) = self.stub_of_val(*ret)
+        if (self.facts.exchanges[k] || self.facts.may_exchange[k] && facts::is_function(self.source, k))
+            && let Some((&ret, others)) = args.split_last()
+            && let Some(s) = self.stub_of_val(ret)
+            && self.lanes_meet(k, &free, others)
         {
-            *ret = self.ticket(s);
+            let ticket = self.ticket(s);
+            if let Some(ret) = args.last_mut() {
+                *ret = ticket;
+            }
         }
         let rules = self.cache.codes[k].as_ref().map_or_else(|| self.rules(k), |code| code.rules);
         let values: SmallVec<[Value; 16]> = args.iter().map(|&a| self.simple_value(a)).collect();
@@ -267,14 +271,22 @@ impl Evaluator<'_> {
     #[inline(always)]
     fn decide_call(&mut self, call: &Call, site: &mut Site) -> Option<Decision> {
         let &Call { k, rules, marks, nodes, .. } = call;
-        if nodes.is_none() && (rules.is_hinted || self.facts.exchanges[k]) {
+        if nodes.is_none() && (rules.is_hinted || self.facts.exchanges[k] || self.facts.may_exchange[k]) {
             return None;
         }
         // A run that has skipped something evaluates the code it comes back to once, for all ways there.
         let forced = marks.unfold || marks.run || matches!((site.past.mode, call.mode), (Mode::Run(_), Mode::Run(_)));
+        let restricted;
+        let rules = match nodes {
+            Some(Nodes { free, args }) if self.parts_lanes(k, free, args) => {
+                restricted = Rules { automatic: 0, ..*rules };
+                &restricted
+            }
+            _ => rules,
+        };
         let (mask, full) = match marks.halt {
             true => (rules.automatic, false),
-            false => self.requested(call, forced)?,
+            false => self.requested(call, rules, forced)?,
         };
         let mark = marks.shown();
         let reasons = Reasons { mark, forced, asked: full, known_loop: false, drift: 0, knot: false, shared: false };
@@ -382,14 +394,14 @@ impl Evaluator<'_> {
     /// The parameters that filters specialize, and whether the call is to be unfolded. `None`: the arguments have
     /// to be nodes.
     #[inline(always)]
-    fn requested(&mut self, call: &Call, forced: bool) -> Option<(u64, bool)> {
-        let &Rules { all, automatic, unfiltered, always, .. } = call.rules;
+    fn requested(&mut self, call: &Call, rules: &Rules, forced: bool) -> Option<(u64, bool)> {
+        let &Rules { all, automatic, unfiltered, always, .. } = rules;
         if self.options.annotations {
             if forced || always {
                 return Some((all, true));
             }
             if !unfiltered {
-                return self.filtered(call.k, call.rules, call.args, call.nodes.is_some());
+                return self.filtered(call.k, rules, call.args, call.nodes.is_some());
             }
         }
         Some((automatic, automatic == all && all != 0))

@@ -163,7 +163,7 @@ impl Evaluator<'_> {
                 Some(alias) => alias,
                 None => {
                     // Lanes that come here later would not meet those that came before.
-                    if self.facts.leads_to_exchange[self.stubs[s].source] {
+                    if self.lanes_meet_in(s) {
                         self.hints.noted.note_meeting(self.stubs[s].unit, self.stubs[s].source);
                     }
                     let fresh = self.again(s);

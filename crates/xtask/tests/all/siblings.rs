@@ -1,4 +1,4 @@
-//! The residual code of a function does not depend on how many other functions the program has.
+//! The residual code of a function does not depend on what other functions the program has, nor on their number.
 
 use crate::common::{Folder, nyala, stderr};
 use std::fmt::Write as _;
@@ -29,7 +29,10 @@ fn residual(folder: &Folder, n: usize, function: &str) -> String {
     let file = folder.write(&format!("{n}.impala"), program(n));
     let output = nyala(&["emit".as_ref(), file.as_os_str(), "--fn".as_ref(), function.as_ref()], 120);
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    without_numbers(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -57,4 +60,183 @@ fn ten_thousand_siblings_change_nothing() {
     let few = residual(&folder, 10, "f5");
     assert_eq!(few, residual(&folder, 3_200, "f5"));
     assert_eq!(few, residual(&folder, 10_000, "f5"));
+}
+
+/// Exports that nothing of the programs refers to: a barrier, lanes that meet, a recursion that drifts.
+const FOREIGN: &str = r#"
+extern "device" { fn "barrier" foreign_barrier(u32) -> (); fn "get_global_id" foreign_id(i32) -> i32; }
+extern "thorin" { fn "opencl" foreign_launch(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
+extern "C" { fn "rv_any" foreign_any(bool) -> bool; }
+extern fn foreign_kernel(n: i32, a: &mut [1][i32]) -> () {
+    foreign_launch(0, (n, 1, 1), (16, 1, 1), || { foreign_barrier(1u32); a(foreign_id(0)) = n })
+}
+extern fn foreign_lanes(a: &mut [i32]) -> () { for i in vec(8, 0, 64) { a(i) = if foreign_any(a(i) > 3) { 1 } else { 2 } } }
+fn foreign_drift(n: i32, f: fn(i32) -> i32) -> i32 { if n == 0 { f(n) } else { foreign_drift(n - 1, |x| f(x) + n) } }
+extern fn foreign_recursion(n: i32) -> i32 { foreign_drift(n, |x| x * 2) }
+"#;
+
+/// A function without annotations is called once only if the export is alone: it is unfolded then, or has no parameter where all
+/// calls agree.
+const ONLY_CALLS: &str = "what a function is called with depends on the other exports that call it";
+const NAMED_VEC: &str = "has a `vec` of its own, which is not that of the foreign code";
+
+/// Programs of which an export has other code alone than among its siblings, with the reason.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("bench/align/reads.impala", ONLY_CALLS),
+    ("bench/rays/trace.impala", ONLY_CALLS),
+    ("examples/01_power.impala", ONLY_CALLS),
+    ("examples/02_range_and_unroll.impala", ONLY_CALLS),
+    ("examples/03_functions_vanish.impala", ONLY_CALLS),
+    ("examples/04_continuations.impala", ONLY_CALLS),
+    ("examples/05_what_is_known.impala", ONLY_CALLS),
+    ("examples/06_interpreter.impala", ONLY_CALLS),
+    ("examples/07_regions.impala", ONLY_CALLS),
+    ("examples/08_parallel.impala", ONLY_CALLS),
+    ("examples/09_called_from_c.impala", ONLY_CALLS),
+    ("examples/11_traits.impala", ONLY_CALLS),
+    ("examples/12_small_language.impala", ONLY_CALLS),
+    ("examples/13_patterns.impala", ONLY_CALLS),
+    ("examples/14_formats.impala", ONLY_CALLS),
+    ("examples/16_renderer_stack.impala", ONLY_CALLS),
+    ("examples/20_matrix_product.impala", ONLY_CALLS),
+    ("examples/21_rays_for_c.impala", ONLY_CALLS),
+    ("examples/22_alignment_for_c.impala", ONLY_CALLS),
+    ("examples/align/formats.impala", ONLY_CALLS),
+    ("examples/align/main.impala", ONLY_CALLS),
+    ("examples/align/modes.impala", ONLY_CALLS),
+    ("examples/align/schemes.impala", ONLY_CALLS),
+    ("examples/blur/blur.impala", ONLY_CALLS),
+    ("examples/blur/device.impala", ONLY_CALLS),
+    ("examples/render/checks.impala", ONLY_CALLS),
+    ("lib/std/tests/text.impala", ONLY_CALLS),
+    ("tests/residual/lanes_meet_elsewhere.impala", ONLY_CALLS),
+    ("tests/run/addresses_that_stay.impala", ONLY_CALLS),
+    ("tests/run/closures/in_frames.impala", ONLY_CALLS),
+    ("tests/run/closures/many_rounds.impala", ONLY_CALLS),
+    ("tests/run/closures/shared_in_frames.impala", ONLY_CALLS),
+    ("tests/run/computed_statics.impala", ONLY_CALLS),
+    ("tests/run/counted_loops.impala", ONLY_CALLS),
+    ("tests/run/drift_beside_numbers.impala", ONLY_CALLS),
+    ("tests/run/fields_in_loops.impala", ONLY_CALLS),
+    ("tests/run/language/operators.impala", NAMED_VEC),
+    ("tests/run/launches/function_values.impala", ONLY_CALLS),
+    ("tests/run/launches/host.impala", ONLY_CALLS),
+    ("tests/run/leaving/ends.impala", ONLY_CALLS),
+    ("tests/run/leaving/join_of_addresses.impala", ONLY_CALLS),
+    ("tests/run/owed_writes.impala", ONLY_CALLS),
+    ("tests/run/programs/alignment.impala", ONLY_CALLS),
+    ("tests/run/programs/containers.impala", ONLY_CALLS),
+    ("tests/run/programs/expressions.impala", ONLY_CALLS),
+    ("tests/run/programs/stencil.impala", ONLY_CALLS),
+    ("tests/run/restrict.impala", ONLY_CALLS),
+    ("tests/run/streaming.impala", ONLY_CALLS),
+    ("tests/run/symbols.impala", ONLY_CALLS),
+    ("tests/run/vectorize/bits_of_masks.impala", ONLY_CALLS),
+    ("tests/run/vectorize/gathers.impala", ONLY_CALLS),
+];
+
+/// The residual text of an export: all that is reachable from it, without the numbers of names.
+fn text_of(world: &nyala_ir::World, root: nyala_ir::Cont) -> String {
+    let text = without_numbers(&nyala_ir::print::print_roots(world, &[root]));
+    text.lines().filter(|line| !line.starts_with("struct ")).map(|line| format!("{line}\n")).collect()
+}
+
+/// Compiles a program with all its exports, with each alone, and with [`FOREIGN`]. Gives the differences, and the number of
+/// exports.
+fn differences(name: &str, text: &str) -> (Vec<String>, usize) {
+    use nyala_ir::{Cont, Linkage, World};
+    let session = |others: &str| {
+        let mut s = nyala::Session::new(nyala::Options::default());
+        s.add_file(name, text);
+        if !others.is_empty() {
+            s.add_file("foreign", others);
+        }
+        s
+    };
+    let symbol = |w: &World, k: Cont| match &*w.cont(k).linkage {
+        Linkage::Exported(symbol) => symbol.clone(),
+        _ => String::new(),
+    };
+    let mut s = session("");
+    let Ok(mut world) = s.graph() else { return (Vec::new(), 0) };
+    let roots = world.roots();
+    if roots.len() < 2 || roots.len() > 40 {
+        return (Vec::new(), 0);
+    }
+    let Ok(all) = s.residual(&world) else { return (Vec::new(), 0) };
+    let expected: Vec<(String, String)> = all.roots().iter().map(|&k| (symbol(&all, k), text_of(&all, k))).collect();
+    let mut found = Vec::new();
+    let mut compare = |w: &World, how: &str| {
+        for k in w.roots() {
+            let (name, text) = (symbol(w, k), text_of(w, k));
+            if let Some((_, expected)) = expected.iter().find(|e| e.0 == name && e.1 != text) {
+                let line = expected.lines().zip(text.lines()).find(|(a, b)| a != b);
+                let (a, b) = line.unwrap_or(("more lines", "fewer"));
+                found.push(format!("{name} {how}\n  among siblings: {}\n  {how}: {}", a.trim(), b.trim()));
+            }
+        }
+    };
+    for &root in &roots {
+        let hidden: Vec<_> =
+            roots.iter().filter(|&&k| k != root).map(|&k| (k, world.cont(k).linkage.clone())).collect();
+        hidden.iter().for_each(|(k, _)| world.cont_mut(*k).linkage = Linkage::Internal.into());
+        if let Ok(alone) = s.residual(&world) {
+            compare(&alone, "alone");
+        }
+        hidden.into_iter().for_each(|(k, linkage)| world.cont_mut(k).linkage = linkage);
+    }
+    let mut s = session(FOREIGN);
+    match s.graph().and_then(|world| s.residual(&world)) {
+        Ok(beside) => compare(&beside, "beside foreign code"),
+        Err(_) => found.push(format!("does not compile beside foreign code: {}", s.render(false))),
+    }
+    (found, roots.len())
+}
+
+/// Compares the programs in these folders; of all, every `step`th.
+fn compare_programs(folders: &[&str], step: usize) {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files: Vec<std::path::PathBuf> = Vec::new();
+    let mut work: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
+    while let Some(path) = work.pop() {
+        if path.is_dir() {
+            work.extend(std::fs::read_dir(&path).expect("a folder").flatten().map(|entry| entry.path()));
+        } else if path.extension().is_some_and(|e| e == "impala") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    assert!(!files.is_empty(), "programs in {folders:?}");
+    let compare = move || {
+        let (mut faults, mut n_exports) = (Vec::new(), 0);
+        for file in files.iter().step_by(step) {
+            let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let (found, n) = differences(&file.display().to_string(), &text);
+            n_exports += n;
+            let is_listed = DIFFERENT.iter().any(|(listed, _)| *listed == name);
+            if is_listed == found.is_empty() && (is_listed && n > 0 || !found.is_empty()) {
+                faults
+                    .push(format!("{name}: {}", if is_listed { "no longer differs".into() } else { found.join("\n") }));
+            }
+        }
+        assert!(n_exports > 10, "{n_exports} exports");
+        assert!(faults.is_empty(), "{} programs:\n{}", faults.len(), faults.join("\n\n"));
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(compare).expect("a thread");
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// What becomes of a function depends on it and its callers, not on its siblings.
+#[test]
+fn exports_are_the_same_alone() {
+    compare_programs(&["tests/residual", "tests/run/language"], 3);
+}
+
+#[test]
+#[ignore = "takes minutes: `./x test --all crates`"]
+fn exports_of_all_programs_are_the_same_alone() {
+    compare_programs(&["tests/run", "tests/residual", "lib", "examples", "bench"], 1);
 }

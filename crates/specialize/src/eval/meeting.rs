@@ -1,0 +1,199 @@
+//! Whether lanes meet behind a call: whether an operation across lanes, such as a barrier, can be reached from its callee.
+//!
+//! Lanes that have diverged reconverge where their paths join in the source. A join that is specialized in a function has
+//! several copies, in which lanes would not meet. So joins from which such an operation can be reached are not
+//! specialized. What can be reached is asked for each call: the operation may be in the callee's own code
+//! ([`Facts::leads_to_exchange`]), or in a function that it captures or is given, as it is or in a record. So a program may
+//! have both kinds of calls of one function, and what becomes of one does not depend on the other.
+//!
+//! A function that is only passed on to a launch, `vectorize` or another thread runs there: it does not count.
+//! Functions that are loaded from memory count if the memory's initializer has them.
+
+use super::Evaluator;
+use super::state::StubId;
+use crate::facts::{Facts, args_run_here, exchanges};
+use nyala_base::SideTable;
+use nyala_ir::{Cont, Node, Op, Val, World};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// Positions of parts in an aggregate, from the outermost.
+type Path = SmallVec<[u64; 2]>;
+
+/// A function that code uses and that comes from outside of it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Use {
+    from: From,
+    path: Path,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum From {
+    /// By position among the free values of the continuation.
+    Free(usize),
+    Param(usize),
+}
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Meetings {
+    uses: SideTable<Cont, Option<Rc<[Use]>>>,
+    /// Whether an operation across lanes can be reached from a closure, by its residual continuation.
+    known: SideTable<Cont, Option<bool>>,
+}
+
+impl Evaluator<'_> {
+    /// Whether lanes meet in `k`, called with these captured values and arguments, or behind it.
+    pub(super) fn lanes_meet(&mut self, k: Cont, free: &[Val], args: &[Val]) -> bool {
+        if self.facts.leads_to_exchange[k] {
+            return true;
+        }
+        let uses = self.uses(k);
+        let given = |u: &Use| match u.from {
+            From::Free(i) => free.get(i).map(|&v| (v, u.path.clone())),
+            From::Param(i) => args.get(i).map(|&v| (v, u.path.clone())),
+        };
+        self.reach_exchange(uses.iter().filter_map(given).collect())
+    }
+
+    /// Whether copies of the join `k`, called with these captured values and arguments, would part lanes that meet behind it.
+    pub(super) fn parts_lanes(&mut self, k: Cont, free: &[Val], args: &[Val]) -> bool {
+        self.facts.may_exchange[k] && self.facts.is_join(self.source, k) && self.lanes_meet(k, free, args)
+    }
+
+    /// Whether lanes meet in the code of a closure, or behind it.
+    pub(super) fn lanes_meet_in(&mut self, s: StubId) -> bool {
+        let cont = self.stubs[s].cont;
+        let v = self.dst.cont_val(cont);
+        self.facts.has_exchanges && self.reach_exchange(vec![(v, Path::new())])
+    }
+
+    fn reach_exchange(&mut self, mut work: Vec<(Val, Path)>) -> bool {
+        let mut seen: FxHashSet<(Val, Path)> = FxHashSet::default();
+        let mut closures: Vec<Cont> = Vec::new();
+        while let Some((v, path)) = work.pop() {
+            if !self.dst.types.has_function(self.dst.ty(v)) || !seen.insert((v, path.clone())) {
+                continue;
+            }
+            if let Some(s) = self.stub_of_val(v) {
+                let (source, cont) = (self.stubs[s].source, self.stubs[s].cont);
+                match self.meetings.known[cont] {
+                    Some(true) => return true,
+                    Some(false) => continue,
+                    None if self.facts.leads_to_exchange[source] => {
+                        self.meetings.known[cont] = Some(true);
+                        return true;
+                    }
+                    None => closures.push(cont),
+                }
+                let (vals, mask) = (self.stubs[s].vals.clone(), self.stubs[s].mask);
+                let n_free = self.facts.nest.free(source).len();
+                for u in self.uses(source).iter() {
+                    let at = match u.from {
+                        From::Free(i) => Some(i),
+                        From::Param(i) if i < 64 && mask >> i & 1 == 1 => {
+                            Some(n_free + (mask & ((1 << i) - 1)).count_ones() as usize)
+                        }
+                        From::Param(_) => None,
+                    };
+                    work.extend(at.and_then(|at| vals.get(at)).map(|&v| (v, u.path.clone())));
+                }
+                continue;
+            }
+            self.add_sources(v, path, &mut work);
+            if self.dst.as_cont(v).is_some_and(|k| exchanges(&self.dst, k)) {
+                return true;
+            }
+        }
+        closures.into_iter().for_each(|k| self.meetings.known[k] = Some(false));
+        false
+    }
+
+    /// Adds what the part of a residual value at a path is made of.
+    fn add_sources(&self, v: Val, mut path: Path, work: &mut Vec<(Val, Path)>) {
+        let dst = &self.dst;
+        let args = dst.args(v);
+        match dst.node(v) {
+            Node::Global(g) => work.extend(dst.global(g).init.map(|init| (init, Path::new()))),
+            Node::Op(Op::Extract) => {
+                match dst.as_lit(args[1]) {
+                    Some(i) => path.insert(0, i),
+                    None => path.clear(),
+                }
+                work.push((args[0], path));
+            }
+            Node::Op(Op::Insert) => match (dst.as_lit(args[1]), path.first()) {
+                (Some(i), Some(&first)) if i == first => work.push((args[2], path[1..].into())),
+                (Some(_), Some(_)) => work.push((args[0], path)),
+                _ => work.extend([args[0], args[2]].map(|v| (v, Path::new()))),
+            },
+            Node::Op(Op::Tuple | Op::Array) if !path.is_empty() => {
+                let part = usize::try_from(path[0]).ok().and_then(|i| args.get(i));
+                work.extend(part.map(|&v| (v, path[1..].into())));
+            }
+            Node::Op(Op::Select) => work.extend(args[1..].iter().map(|&v| (v, path.clone()))),
+            Node::Op(_) => work.extend(args.iter().map(|&v| (v, Path::new()))),
+            _ => {}
+        }
+    }
+
+    /// The functions from outside that are used in `k`, or in code in it.
+    fn uses(&mut self, k: Cont) -> Rc<[Use]> {
+        if let Some(uses) = &self.meetings.uses[k] {
+            return uses.clone();
+        }
+        let uses: Rc<[Use]> = uses(self.source, self.facts, k).into();
+        self.meetings.uses[k] = Some(uses.clone());
+        uses
+    }
+}
+
+fn uses(w: &World, facts: &Facts, k: Cont) -> Vec<Use> {
+    let free = facts.nest.free(k);
+    let position = |v: Val| match w.node(v) {
+        Node::Param(of, i) if of == k => Some(From::Param(i as usize)),
+        _ => free.iter().position(|&f| f == v).map(From::Free),
+    };
+    let mut found: Vec<Use> = Vec::new();
+    let mut entered: FxHashSet<Cont> = FxHashSet::from_iter([k]);
+    let mut conts = vec![k];
+    let mut seen: FxHashSet<Val> = FxHashSet::default();
+    let mut work: Vec<Val> = Vec::new();
+    while let Some(c) = conts.pop() {
+        let body = w.body(c);
+        work.extend(body.iter().map(|body| body.callee));
+        work.extend(body.iter().flat_map(|body| args_run_here(w, *body)));
+        work.extend(facts.nest.ops(c).iter().flat_map(|&v| w.args(v)));
+        while let Some(v) = work.pop() {
+            if !w.types.has_function(w.ty(v)) || !seen.insert(v) {
+                continue;
+            }
+            if let Node::Cont(inner) = w.node(v) {
+                // What captures nothing uses nothing of `k`.
+                if !facts.nest.free(inner).is_empty() && entered.insert(inner) {
+                    conts.push(inner);
+                }
+                continue;
+            }
+            let (mut base, mut path) = (v, Path::new());
+            while position(base).is_none()
+                && w.is_op(base, Op::Extract)
+                && let Some(i) = w.as_lit(w.args(base)[1])
+            {
+                path.insert(0, i);
+                base = w.args(base)[0];
+            }
+            match position(base) {
+                Some(from) => {
+                    let new = Use { from, path };
+                    if !found.contains(&new) {
+                        found.push(new);
+                    }
+                }
+                None => work.extend(w.args(base)),
+            }
+        }
+    }
+    found
+}
