@@ -11,6 +11,7 @@ use crate::tuning::unquoted;
 use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
 use nyala_flat::Checks;
+use nyala_ir::World;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
 
@@ -228,10 +229,19 @@ pub fn run(
     suite: &Suite,
     engine: Engine,
     first: usize,
-    mut each: impl FnMut(usize, Option<Outcome>),
+    each: impl FnMut(usize, Option<Outcome>),
 ) -> Result<(), Reported> {
+    let world = graph(s, engine)?;
+    run_graph(s, &world, suite, engine, first, each)
+}
+
+/// The graph of a program with tests, and the session's options for an engine.
+///
+/// # Errors
+/// The front end finds faults; the session's sink has them.
+pub fn graph(s: &mut Session, engine: Engine) -> Result<World, Reported> {
     engine.set(&mut s.options);
-    let world = s.graph().inspect_err(|_| {
+    s.graph().inspect_err(|_| {
         // A query stands in its line twice.
         let mut seen = Vec::new();
         let sources = &s.sources;
@@ -241,8 +251,22 @@ pub fn run(
             seen.push(key);
             is_new
         });
-    })?;
-    let call = (engine.back_end.ready)(s, &world)?;
+    })
+}
+
+/// [`run`] for the program of [`graph`].
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_graph(
+    s: &mut Session,
+    world: &World,
+    suite: &Suite,
+    engine: Engine,
+    first: usize,
+    mut each: impl FnMut(usize, Option<Outcome>),
+) -> Result<(), Reported> {
+    let call = (engine.back_end.ready)(s, world)?;
     for (i, test) in suite.tests.iter().enumerate().skip(first) {
         each(i, None);
         let mut outcome = Outcome::Passed;

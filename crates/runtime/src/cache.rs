@@ -42,6 +42,11 @@ impl Key {
         }
         Key(hex(&hash.finalize()))
     }
+
+    /// The hash in hexadecimal.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
 }
 
 impl Cache {

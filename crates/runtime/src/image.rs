@@ -2,8 +2,29 @@
 
 use crate::files::{nyala_file_error, path_of, replace_file, set_error};
 use crate::memory::nyala_alloc;
-use image::{DynamicImage, ImageFormat, ImageReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
+
+mod jpeg;
+mod pnm;
+
+/// An image, in rows without padding.
+pub struct Image {
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Bytes per pixel: 1 (gray), 2 (gray, opacity), 3 (RGB) or 4 (RGBA).
+    pub channels: usize,
+    /// One row after the other.
+    pub pixels: Vec<u8>,
+}
+
+/// The most bytes of an image that is read: a file's header may ask for any size.
+const MAX_BYTES: usize = 512 << 20;
+/// JPEG's scale ends at 100.
+const JPEG_QUALITY: u32 = 95;
 
 /// The message of this thread's last failed image or file function; empty if none failed.
 #[unsafe(no_mangle)]
@@ -50,18 +71,83 @@ pub unsafe extern "C" fn nyala_image_load(
 
 fn load(path: &Path, channels: i32) -> Result<(Vec<u8>, i32, i32), String> {
     let fail = |e: &dyn std::fmt::Display| format!("cannot load image `{}`: {e}", path.display());
-    let reader = ImageReader::open(path).map_err(|e| fail(&e))?.with_guessed_format().map_err(|e| fail(&e))?;
-    let image = reader.decode().map_err(|e| fail(&e))?;
-    let (width, height) = (image.width(), image.height());
-    let size = |n: u32| i32::try_from(n).map_err(|_| fail(&"it is too large"));
-    let (width, height) = (size(width)?, size(height)?);
-    let pixels = match channels {
-        1 => image.into_luma8().into_raw(),
-        3 => image.into_rgb8().into_raw(),
-        4 => image.into_rgba8().into_raw(),
+    let wanted = match channels {
+        1 | 3 | 4 => channels as usize,
         n => return Err(format!("images have 1, 3 or 4 channels, not {n}")),
     };
-    Ok((pixels, width, height))
+    let image = Image::read(path).map_err(|e| fail(&e))?;
+    let size = |n: u32| i32::try_from(n).map_err(|_| fail(&"it is too large"));
+    let (width, height) = (size(image.width)?, size(image.height)?);
+    Ok((image.with_channels(wanted), width, height))
+}
+
+impl Image {
+    /// Reads a file in the format that its first bytes tell.
+    pub fn read(path: &Path) -> Result<Image, String> {
+        let io = |e: std::io::Error| e.to_string();
+        let mut file = BufReader::new(File::open(path).map_err(io)?);
+        let mut first = Vec::new();
+        file.by_ref().take(8).read_to_end(&mut first).map_err(io)?;
+        file.rewind().map_err(io)?;
+        let mut rest = || {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(io).map(|_| bytes)
+        };
+        match first[..] {
+            [0x89, b'P', b'N', b'G', ..] => read_png(file),
+            [0xff, 0xd8, 0xff, ..] => jpeg::read(&rest()?),
+            [b'P', b'1'..=b'7', ..] => pnm::read(&rest()?),
+            _ => Err("it is neither PNG, JPEG nor PNM".into()),
+        }
+    }
+
+    /// The pixels with 1, 3 or 4 channels.
+    fn with_channels(self, wanted: usize) -> Vec<u8> {
+        if self.channels == wanted {
+            return self.pixels;
+        }
+        let mut out = Vec::with_capacity(self.pixels.len() / self.channels * wanted);
+        for pixel in self.pixels.chunks_exact(self.channels) {
+            let (rgb, opacity) = match *pixel {
+                [r, g, b, a] => ([r, g, b], a),
+                [r, g, b] => ([r, g, b], 255),
+                [gray, a] => ([gray; 3], a),
+                _ => ([pixel[0]; 3], 255),
+            };
+            match wanted {
+                1 if self.channels < 3 => out.push(rgb[0]),
+                1 => {
+                    let [r, g, b] = rgb.map(u32::from);
+                    out.push(((2126 * r + 7152 * g + 722 * b) / 10_000) as u8);
+                }
+                3 => out.extend(rgb),
+                _ => out.extend(rgb.into_iter().chain([opacity])),
+            }
+        }
+        out
+    }
+
+    /// The pixels in RGB.
+    pub fn into_rgb(self) -> Vec<u8> {
+        self.with_channels(3)
+    }
+}
+
+fn read_png(file: impl BufRead + Seek) -> Result<Image, String> {
+    let fail = |e: png::DecodingError| e.to_string();
+    let mut decoder = png::Decoder::new_with_limits(file, png::Limits { bytes: MAX_BYTES });
+    // Palettes and fewer bits become bytes, and a transparent color opacity.
+    decoder.set_transformations(png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().map_err(fail)?;
+    let size = reader.output_buffer_size().filter(|n| *n <= MAX_BYTES).ok_or("it is too large")?;
+    let mut pixels = vec![0; size];
+    let info = reader.next_frame(&mut pixels).map_err(fail)?;
+    pixels.truncate(info.buffer_size());
+    if info.bit_depth == png::BitDepth::Sixteen {
+        let samples = pixels.chunks_exact(2).map(|s| u32::from(u16::from_be_bytes([s[0], s[1]])));
+        pixels = samples.map(|s| ((s + 128) / 257) as u8).collect();
+    }
+    Ok(Image { width: info.width, height: info.height, channels: info.color_type.samples(), pixels })
 }
 
 /// Writes an image in the format of the file's extension; `data` has `width * height * channels` bytes. The file is
@@ -98,29 +184,54 @@ pub unsafe extern "C" fn nyala_image_save(
 
 fn save(path: &Path, pixels: Vec<u8>, width: u32, height: u32, channels: i32) -> Result<(), String> {
     let fail = |e: &dyn std::fmt::Display| format!("cannot save image `{}`: {e}", path.display());
-    let format = ImageFormat::from_path(path).map_err(|e| fail(&e))?;
-    let image = match channels {
-        1 => image::GrayImage::from_raw(width, height, pixels).map(DynamicImage::from),
-        3 => image::RgbImage::from_raw(width, height, pixels).map(DynamicImage::from),
-        4 => image::RgbaImage::from_raw(width, height, pixels).map(DynamicImage::from),
-        n => return Err(fail(&format!("images have 1, 3 or 4 channels, not {n}"))),
-    };
-    let image = image.ok_or_else(|| fail(&"wrong number of pixels"))?;
-    // JPEG has no transparency.
-    let image = if format == ImageFormat::Jpeg && channels == 4 { image.into_rgb8().into() } else { image };
-    replace_file(path, |to| write(&image, format, to)).map_err(|e| fail(&e))
+    if ![1, 3, 4].contains(&channels) {
+        return Err(fail(&format!("images have 1, 3 or 4 channels, not {channels}")));
+    }
+    Image { width, height, channels: channels as usize, pixels }.save(path).map_err(|e| fail(&e))
 }
 
-fn write(image: &DynamicImage, format: ImageFormat, path: &Path) -> Result<(), String> {
-    let file = std::fs::File::create(path).map_err(|e| e.to_string())?;
-    let mut out = std::io::BufWriter::new(file);
-    if format == ImageFormat::Jpeg {
-        let encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut out, 95);
-        image.write_with_encoder(encoder).map_err(|e| e.to_string())?;
-    } else {
-        image.write_to(&mut out, format).map_err(|e| e.to_string())?;
+impl Image {
+    /// Writes a file in the format of its extension, completely or not at all.
+    pub fn save(self, path: &Path) -> Result<(), String> {
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let write: fn(Image, &str, &mut dyn Write) -> Result<(), String> = match &*extension {
+            "png" => |image, _, out| write_png(&image, out),
+            "jpg" | "jpeg" | "jfif" => |image, _, out| {
+                // JPEG has no transparency.
+                let Image { width, height, .. } = image;
+                let channels = if image.channels < 3 { 1 } else { 3 };
+                jpeg::write(
+                    &Image { width, height, channels, pixels: image.with_channels(channels) },
+                    JPEG_QUALITY,
+                    out,
+                )
+            },
+            "pam" | "pbm" | "pgm" | "pnm" | "ppm" => {
+                |image, extension, out| pnm::write(&image, extension == "pam", out)
+            }
+            _ => return Err(format!("its name ends with `{extension}`, which is neither PNG, JPEG nor PNM")),
+        };
+        replace_file(path, |to| {
+            let mut out = BufWriter::new(File::create(to).map_err(|e| e.to_string())?);
+            write(self, &extension, &mut out)?;
+            out.into_inner().map_err(|e| e.to_string())?.sync_all().map_err(|e| e.to_string())
+        })
     }
-    out.into_inner().map_err(|e| e.to_string())?.sync_all().map_err(|e| e.to_string())
+}
+
+fn write_png(image: &Image, out: &mut dyn Write) -> Result<(), String> {
+    let fail = |e: png::EncodingError| e.to_string();
+    let mut encoder = png::Encoder::new(out, image.width, image.height);
+    encoder.set_color(match image.channels {
+        1 => png::ColorType::Grayscale,
+        2 => png::ColorType::GrayscaleAlpha,
+        3 => png::ColorType::Rgb,
+        _ => png::ColorType::Rgba,
+    });
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_filter(png::Filter::Adaptive);
+    let mut writer = encoder.write_header().map_err(fail)?;
+    writer.write_image_data(&image.pixels).and_then(|()| writer.finish()).map_err(fail)
 }
 
 #[cfg(test)]

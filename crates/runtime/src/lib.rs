@@ -56,7 +56,7 @@ pub use files::{
 };
 pub use foreign::{ErrorFunction, FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use halves::HalfArg;
-pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
+pub use image::{Image, nyala_image_error, nyala_image_load, nyala_image_save};
 pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyala_launch_missing};
 pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyala_free};
 pub use platforms::{N_PLATFORMS, device_name, keep_kernels, kernel_cache, overview as device_overview};

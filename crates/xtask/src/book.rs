@@ -232,10 +232,12 @@ fn mdbook() -> Result<std::path::PathBuf, String> {
     if version.is_ok_and(|v| v.trim().ends_with(MDBOOK)) {
         return Ok(program);
     }
-    eprintln!("installing mdBook {MDBOOK} in target/mdbook; this takes some minutes, once");
+    eprintln!("installing mdBook {MDBOOK} in target/mdbook; this takes a minute or two, once");
     let mut install = Command::new("cargo");
     install.args(["install", "mdbook", "--locked", "--version", MDBOOK, "--root"]).arg(&folder);
-    install.args(["--no-default-features", "--features", "search"]);
+    // An optimized one takes many times as long to compile, and writes the book in seconds less.
+    install.args(["--no-default-features", "--features", "search", "--debug"]);
+    install.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_INCREMENTAL", "false");
     sh(&mut install).map_err(|e| {
         format!(
             "mdBook, which makes the book, cannot be installed: {e}\n  = hint: the sources of the book are in {SOURCES}; with \

@@ -54,14 +54,25 @@ pub fn run() -> Result<bool, String> {
 /// Prints a picture in the terminal, with two pixels above each other in one character.
 fn show(path: &std::path::Path) -> Result<(), String> {
     const COLUMNS: u32 = 72;
-    let picture = image::open(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let rows = COLUMNS * picture.height() / picture.width().max(1);
-    let small = picture.thumbnail_exact(COLUMNS, rows.max(2) & !1).to_rgb8();
-    for y in (0..small.height()).step_by(2) {
-        for x in 0..small.width() {
-            let (top, bottom) = (small.get_pixel(x, y).0, small.get_pixel(x, y + 1).0);
-            let [r, g, b] = top;
-            let [s, h, c] = bottom;
+    let picture = nyala_runtime::Image::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let (width, height) = (picture.width, picture.height);
+    let pixels = picture.into_rgb();
+    let rows = (COLUMNS * height / width.max(1)).max(2) & !1;
+    // The mean of the pixels that a half of a character covers.
+    let mean = |column: u32, row: u32| -> [u64; 3] {
+        let (xs, ys) =
+            (column * width / COLUMNS..(column + 1) * width / COLUMNS, row * height / rows..(row + 1) * height / rows);
+        let at = |x: u32, y: u32| 3 * (y as usize * width as usize + x as usize);
+        let (mut sum, mut n) = ([0; 3], 0);
+        for (x, y) in ys.flat_map(|y| xs.clone().map(move |x| (x, y))) {
+            n += 1;
+            sum.iter_mut().zip(&pixels[at(x, y)..]).for_each(|(sum, byte)| *sum += u64::from(*byte));
+        }
+        sum.map(|sum| sum / n.max(1))
+    };
+    for row in (0..rows).step_by(2) {
+        for column in 0..COLUMNS {
+            let [[r, g, b], [s, h, c]] = [mean(column, row), mean(column, row + 1)];
             print!("\x1b[38;2;{r};{g};{b}m\x1b[48;2;{s};{h};{c}m▀");
         }
         println!("\x1b[0m");

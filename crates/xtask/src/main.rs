@@ -12,6 +12,7 @@ mod demo;
 mod devices;
 mod evaluate;
 mod foreign;
+mod memory;
 mod pages;
 mod patterns;
 mod plots;

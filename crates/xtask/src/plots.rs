@@ -1,7 +1,7 @@
 //! Draws measurements as SVG and PNG. Separate from the benchmarks, which only provide numbers and names. The font for
 //! text is embedded, because a machine that measures may have none.
 
-use image::RgbImage;
+use nyala_runtime::Image;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -92,8 +92,9 @@ fn write(
     vector(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), 1)?;
     std::fs::write(&svg, text).map_err(|e| format!("cannot write {}: {e}", svg.display()))?;
     let (width, height) = (SIZE.0 * DENSITY, SIZE.1 * DENSITY);
-    let mut image = RgbImage::new(width, height);
-    raster(&BitMapBackend::with_buffer(&mut image, (width, height)).into_drawing_area(), DENSITY)?;
+    let mut pixels = vec![0; 3 * (width * height) as usize];
+    raster(&BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area(), DENSITY)?;
+    let image = Image { width, height, channels: 3, pixels };
     image.save(&png).map_err(|e| format!("cannot write {}: {e}", png.display()))
 }
 
@@ -310,9 +311,9 @@ mod tests {
         for text in ["Speedups", "four lanes", "2.5", "120"] {
             assert!(svg.contains(text), "no {text} in {svg}");
         }
-        let png = image::open(file.with_extension("png")).expect("a PNG").to_rgb8();
-        assert_eq!(png.dimensions(), (SIZE.0 * DENSITY, SIZE.1 * DENSITY));
-        assert!(COLORS[..2].iter().all(|c| png.pixels().any(|p| p.0 == [c.0, c.1, c.2])));
+        let png = Image::read(&file.with_extension("png")).expect("a PNG");
+        assert_eq!((png.width, png.height, png.channels), (SIZE.0 * DENSITY, SIZE.1 * DENSITY, 3));
+        assert!(COLORS[..2].iter().all(|c| png.pixels.chunks(3).any(|p| p == [c.0, c.1, c.2])));
     }
 
     #[test]

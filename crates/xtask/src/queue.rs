@@ -31,6 +31,8 @@ pub struct Answer {
     pub skipped: Vec<String>,
     /// Processor time in units.
     pub took: f64,
+    /// The result was known from an earlier run ([`crate::memory`]).
+    pub is_known: bool,
 }
 
 /// The stack of the thread that runs orders, in bytes.
@@ -172,6 +174,7 @@ impl Worker {
             faults: lines("faults"),
             skipped: lines("skipped"),
             took: said["took"].as_f64().unwrap_or_default() / self.unit,
+            is_known: said["known"].as_bool().unwrap_or_default(),
         })
     }
 
@@ -270,9 +273,9 @@ pub fn work(socket: &Path) -> Result<bool, String> {
                 let fault = format!("the compiler panicked: {}", what.unwrap_or_default());
                 Answer { faults: vec![fault], ..Answer::default() }
             });
-            let Answer { faults, skipped, .. } = answer;
+            let Answer { faults, skipped, is_known, .. } = answer;
             let took = own_seconds() - start;
-            let said = json!({ "faults": faults, "skipped": skipped, "took": took });
+            let said = json!({ "faults": faults, "skipped": skipped, "took": took, "known": is_known });
             writeln!(stream, "{said}").map_err(|e| e.to_string())?;
         }
         Ok(true)

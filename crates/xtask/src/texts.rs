@@ -22,6 +22,7 @@
 //! [`crate::evaluate`].
 
 use crate::costs::{self, Part, Table, Verdict};
+use crate::memory::Known;
 use crate::queue::{Answer, Order};
 use crate::{Tally, root};
 use nyala::{Options, Session, testing};
@@ -269,6 +270,8 @@ pub struct Results {
     paths: BTreeSet<String>,
     skipped: BTreeSet<String>,
     notable: Vec<String>,
+    /// The number of runs whose results were known.
+    n_known: usize,
     /// Whether costs are compared with the table's, which are those of the gate.
     judges: bool,
 }
@@ -282,6 +285,7 @@ impl Results {
             paths: BTreeSet::new(),
             skipped: BTreeSet::new(),
             notable: Vec::new(),
+            n_known: 0,
             judges,
         })
     }
@@ -290,6 +294,7 @@ impl Results {
         let [_, path, run, ..] = &order.words[..] else { return };
         self.paths.insert(path.clone());
         self.skipped.extend(answer.skipped);
+        self.n_known += usize::from(answer.is_known);
         let mut faults = answer.faults;
         let key = (path.clone(), run.clone());
         if self.judges {
@@ -322,6 +327,9 @@ impl Results {
             println!("  {took:5.1} {path} under {run}");
         }
         self.notable.iter().for_each(|said| println!("slow: {said}"));
+        if self.n_known > 0 {
+            println!("known from earlier runs: {} runs, without what their programs print", self.n_known);
+        }
         self.skipped.iter().for_each(|what| println!("skipped: {what}"));
         let lacking: Vec<_> = testing::ENGINES.iter().filter(|e| !is_there(e)).collect();
         for engine in &lacking {
@@ -581,10 +589,22 @@ fn check_tests(
     s.options.cpu = cpu.map(String::from);
     s.options.cache = (![Tier::Measured, Tier::All].contains(&tier)).then(crate::work::objects);
     s.add_file(path.display().to_string(), suite.entries.clone());
-    let ran = testing::run(&mut s, suite, engine, 0, |i, outcome| {
-        if let Some(testing::Outcome::Failed(why)) = outcome {
-            answer.faults.push(format!("line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
+    let ran = testing::graph(&mut s, engine).and_then(|world| {
+        let known = (tier == Tier::Quick).then(|| Known::of(&s, &world, suite, engine));
+        if known.as_ref().is_some_and(Known::has_passed) {
+            answer.is_known = true;
+            return Ok(());
         }
+        let n_faults = answer.faults.len();
+        let ran = testing::run_graph(&mut s, &world, suite, engine, 0, |i, outcome| {
+            if let Some(testing::Outcome::Failed(why)) = outcome {
+                answer.faults.push(format!("line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
+            }
+        });
+        if ran.is_ok() && answer.faults.len() == n_faults {
+            known.inspect(Known::pass);
+        }
+        ran
     });
     if ran.is_err() && engine.back_end.needs.is_some() && is_limitation(&s) {
         answer.skipped.push(format!("{} under {}: {}", shown(path), engine.name, first_error(&s)));

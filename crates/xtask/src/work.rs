@@ -129,20 +129,20 @@ fn blessed(name: &str) -> Result<(u64, u64), String> {
 /// the crate that calls LLVM.
 pub fn objects() -> Objects {
     static COMPILER: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    let compiler = COMPILER.get_or_init(|| {
-        // Other versions of what it calls LLVM with.
-        let mut files = vec![root().join("Cargo.lock")];
-        let mut folders = vec![root().join("crates/gen-llvm/src")];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                match entry.path() {
-                    path if path.is_dir() => folders.push(path),
-                    path => files.push(path),
-                }
-            }
-        }
-        files.sort();
-        files.iter().filter_map(|f| std::fs::read_to_string(f).ok()).collect()
-    });
+    // The lock file has the versions of what it calls LLVM with.
+    let compiler = COMPILER.get_or_init(|| texts_below(&["Cargo.lock", "crates/gen-llvm/src"]));
     Objects::at(cache_folder().join("objects"), compiler.clone())
+}
+
+/// The texts of these files and of the files in these folders, one after the other.
+pub fn texts_below(paths: &[&str]) -> String {
+    let (mut files, mut waiting) = (Vec::new(), paths.iter().map(|p| root().join(p)).collect::<Vec<_>>());
+    while let Some(path) = waiting.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => waiting.extend(entries.flatten().map(|e| e.path())),
+            Err(_) => files.push(path),
+        }
+    }
+    files.sort();
+    files.iter().filter_map(|f| std::fs::read_to_string(f).ok()).collect()
 }
