@@ -1,8 +1,9 @@
 //! Image files: PNG, JPEG, PNM, as 8-bit gray, RGB or RGBA in rows without padding.
 
-use crate::files::{nyala_file_error, path_of, replace_file, set_error};
+use crate::files::{nyala_file_error, path_of, set_error, write_file};
 use crate::memory::nyala_alloc;
 use image::{DynamicImage, ImageFormat, ImageReader};
+use std::io::Cursor;
 use std::path::Path;
 
 /// The message of this thread's last failed image or file function; empty if none failed.
@@ -50,7 +51,13 @@ pub unsafe extern "C" fn nyala_image_load(
 
 fn load(path: &Path, channels: i32) -> Result<(Vec<u8>, i32, i32), String> {
     let fail = |e: &dyn std::fmt::Display| format!("cannot load image `{}`: {e}", path.display());
-    let reader = ImageReader::open(path).map_err(|e| fail(&e))?.with_guessed_format().map_err(|e| fail(&e))?;
+    let bytes = nyala_files::read(path).map_err(|e| fail(&e))?;
+    let mut reader = ImageReader::new(Cursor::new(bytes));
+    // The contents say more than the name.
+    if let Ok(format) = ImageFormat::from_path(path) {
+        reader.set_format(format);
+    }
+    let reader = reader.with_guessed_format().map_err(|e| fail(&e))?;
     let image = reader.decode().map_err(|e| fail(&e))?;
     let (width, height) = (image.width(), image.height());
     let size = |n: u32| i32::try_from(n).map_err(|_| fail(&"it is too large"));
@@ -64,8 +71,8 @@ fn load(path: &Path, channels: i32) -> Result<(Vec<u8>, i32, i32), String> {
     Ok((pixels, width, height))
 }
 
-/// Writes an image in the format of the file's extension; `data` has `width * height * channels` bytes. The file is
-/// written completely or not at all. Returns 0, or 1 on an error, with a message in [`nyala_image_error`].
+/// Writes an image in the format of the file's extension, as [`nyala_files::write`] does; `data` has `width * height *
+/// channels` bytes. Returns 0, or 1 on an error, with a message in [`nyala_image_error`].
 ///
 /// # Safety
 /// `path` ends with a zero byte; `data` is readable at its full length.
@@ -108,19 +115,18 @@ fn save(path: &Path, pixels: Vec<u8>, width: u32, height: u32, channels: i32) ->
     let image = image.ok_or_else(|| fail(&"wrong number of pixels"))?;
     // JPEG has no transparency.
     let image = if format == ImageFormat::Jpeg && channels == 4 { image.into_rgb8().into() } else { image };
-    replace_file(path, |to| write(&image, format, to)).map_err(|e| fail(&e))
+    let bytes = encoded(&image, format).map_err(|e| fail(&e))?;
+    write_file(path, &bytes).map_err(|e| fail(&e))
 }
 
-fn write(image: &DynamicImage, format: ImageFormat, path: &Path) -> Result<(), String> {
-    let file = std::fs::File::create(path).map_err(|e| e.to_string())?;
-    let mut out = std::io::BufWriter::new(file);
+fn encoded(image: &DynamicImage, format: ImageFormat) -> image::ImageResult<Vec<u8>> {
+    let mut out = Cursor::new(Vec::new());
     if format == ImageFormat::Jpeg {
-        let encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut out, 95);
-        image.write_with_encoder(encoder).map_err(|e| e.to_string())?;
+        image.write_with_encoder(image::codecs::jpeg::JpegEncoder::new_with_quality(&mut out, 95))?;
     } else {
-        image.write_to(&mut out, format).map_err(|e| e.to_string())?;
+        image.write_to(&mut out, format)?;
     }
-    out.into_inner().map_err(|e| e.to_string())?.sync_all().map_err(|e| e.to_string())
+    Ok(out.into_inner())
 }
 
 #[cfg(test)]
@@ -179,6 +185,12 @@ mod tests {
         assert!(load(&folder.join("missing.png"), 3).is_null());
         assert!(error().contains("missing.png"), "{}", error());
         assert!(load(&folder.join("bad.png"), 3).is_null());
+        assert!(load(Path::new("/dev/zero"), 3).is_null());
+        assert!(error().contains("cannot load image `/dev/zero`: it goes on after 67108864 bytes"), "{}", error());
+        // 65535 x 65535 pixels.
+        let header = b"P6 65535 65535 255\n";
+        std::fs::write(folder.join("large.ppm"), header).expect("written");
+        assert!(load(&folder.join("large.ppm"), 3).is_null());
         assert_eq!((width, height), (7, 7));
         let pixels = [0u8; 12];
         for (name, channels) in [("a.xyz", 3), ("a.png", 2), ("no/such/folder/a.png", 3)] {
