@@ -88,7 +88,7 @@ fn of_glsl_narrow(op: Op) -> Option<u32> {
 pub(crate) fn function(f: &mut FunctionEmitter, op: Op, inst: &Inst, result: Value) -> Result<Word> {
     let fast = inst.fast;
     lane_wise(f, &inst.args, result, &|f, prim, words| match fast {
-        true => one(f, op, prim, words),
+        true => one(f, op, prim, words, true),
         false => exact(f, op, prim, words),
     })
 }
@@ -96,7 +96,7 @@ pub(crate) fn function(f: &mut FunctionEmitter, op: Op, inst: &Inst, result: Val
 /// By a function of the library, if it has one.
 fn exact(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> Result<Word> {
     let wide = nyala_flat::math_works_on(prim);
-    let Some(&func) = f.e.library.get(&(op, wide)) else { return one(f, op, prim, words) };
+    let Some(&func) = f.e.library.get(&(op, wide)) else { return one(f, op, prim, words, false) };
     if op != Op::Fma {
         return Ok(call(f, func, (prim, wide), words));
     }
@@ -107,7 +107,7 @@ fn exact(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> Result<
     let [own, other, merge] = [(); 3].map(|()| f.e.id());
     f.split(cond, own, other, merge);
     f.label(own);
-    let fused = one(f, op, prim, words)?;
+    let fused = one(f, op, prim, words, false)?;
     f.store_word(home, fused);
     f.branch(merge);
     f.label(other);
@@ -131,10 +131,12 @@ fn call(f: &mut FunctionEmitter, func: Func, (prim, wide): (Prim, Prim), words: 
 }
 
 /// By a function of the device.
-fn one(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> Result<Word> {
+fn one(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word], fast: bool) -> Result<Word> {
     let ty = f.e.prim(prim);
     if !f.e.is_vulkan() {
         return match (op, of_opencl(op)) {
+            // OpenCL's leave open which of two zeros they give.
+            (Op::Fmin | Op::Fmax, _) if !fast => Ok(extreme(f, op, prim, words[0], words[1])),
             (_, Some(number)) => Ok(f.call_math(ty, number, words)),
             _ => approximate(f, op, prim, words),
         };
@@ -169,14 +171,24 @@ fn approximate(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> R
     Ok(f.exact(Code::FDiv, ty, &[one, root], false))
 }
 
-/// The smaller or the greater one; the other if one is no number.
+/// The smaller or the greater one, of zeros the negative or the positive one; the other if one is no number.
 pub(crate) fn extreme(f: &mut FunctionEmitter, op: Op, prim: Prim, a: Word, b: Word) -> Word {
     let (ty, bool_ty) = (f.e.prim(prim), f.e.bool_ty());
     let code = if op == Op::Fmin { Code::FOrdLessThan } else { Code::FOrdGreaterThan };
     let is_first = f.op(code, bool_ty, &[a, b]);
     let is_none = f.op(Code::FUnordNotEqual, bool_ty, &[b, b]);
     let first = f.op(Code::LogicalOr, bool_ty, &[is_first, is_none]);
-    f.op(Code::Select, ty, &[first, a, b])
+    let either = f.op(Code::Select, ty, &[first, a, b]);
+    let bits = match prim {
+        Prim::F16 => Prim::U16,
+        Prim::F32 => Prim::U32,
+        _ => Prim::U64,
+    };
+    let (is_equal, int) = (f.op(Code::FOrdEqual, bool_ty, &[a, b]), f.e.prim(bits));
+    let both = [a, b].map(|w| casts::read_as(f, w, prim, bits));
+    let both = f.op(if op == Op::Fmin { Code::BitwiseOr } else { Code::BitwiseAnd }, int, &both);
+    let both = casts::read_as(f, both, bits, prim);
+    f.op(Code::Select, ty, &[is_equal, both, either])
 }
 
 /// To the nearest integer, halves away from zero: what is left over decides, since a sum with a half may be rounded.

@@ -139,8 +139,8 @@ ops! {
     Ceil "ceil" 1 Same(0), Total, "Rounds up.";
     Trunc "trunc" 1 Same(0), Total, "Rounds toward zero.";
     Round "round" 1 Same(0), Total, "Rounds to the nearest, halves away from zero.";
-    Fmin "fmin" 2 Same(0), Total, "The smaller; the other if one is NaN.";
-    Fmax "fmax" 2 Same(0), Total, "The greater; the other if one is NaN.";
+    Fmin "fmin" 2 Same(0), Total, "The smaller, of zeros the negative one; the other if one is NaN: minimumNumber of IEEE 754-2019.";
+    Fmax "fmax" 2 Same(0), Total, "The greater, of zeros the positive one; the other if one is NaN: maximumNumber of IEEE 754-2019.";
     Fma "fma" 3 Same(0), Total, "`a * b + c`, rounded once.";
     Copysign "copysign" 2 Same(0), Total, "The first operand with the sign of the second.";
     Rcp "rcp" 1 Same(0), Total, "About the reciprocal of an `f32`, as the processor's `rcpps` has it: within 1.5 / 4096 of it, and not the same on all processors.";

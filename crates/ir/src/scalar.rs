@@ -302,23 +302,12 @@ pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
                 Op::Ceil => $x(0).ceil(),
                 Op::Trunc => $x(0).trunc(),
                 Op::Round => $x(0).round(),
-                // The minimum of two zeros of different sign is the negative one, as in compiled code.
-                Op::Fmin if $x(0) == $x(1) => {
-                    if $x(0).is_sign_negative() {
-                        $x(0)
-                    } else {
-                        $x(1)
-                    }
+                // IEEE 754-2019's minimumNumber and maximumNumber.
+                Op::Fmin | Op::Fmax => {
+                    let (x, y) = ($x(0), $x(1));
+                    let is_less = x < y || x == y && x.is_sign_negative();
+                    if x.is_nan() || !y.is_nan() && is_less != (op == Op::Fmin) { y } else { x }
                 }
-                Op::Fmax if $x(0) == $x(1) => {
-                    if $x(0).is_sign_negative() {
-                        $x(1)
-                    } else {
-                        $x(0)
-                    }
-                }
-                Op::Fmin => $x(0).min($x(1)),
-                Op::Fmax => $x(0).max($x(1)),
                 Op::Fma => $x(0).mul_add($x(1), $x(2)),
                 Op::Copysign => $x(0).copysign($x(1)),
                 _ => return None,

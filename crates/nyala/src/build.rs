@@ -9,6 +9,7 @@ use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
 use nyala_gen_llvm::Sanitizer;
 use object::{Object, ObjectSymbol};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -211,11 +212,7 @@ impl Session {
     }
 
     fn deliver_bytes(&mut self, bytes: &[u8], out: &Path) -> Result<(), Reported> {
-        let made = temporary_folder().and_then(|folder| {
-            let linker = Linker { folder: folder.path(), debug: false, sanitizer: None };
-            deliver(&linker.write("result", bytes)?, out)
-        });
-        made.map_err(|d| self.report(*d))
+        nyala_files::write(out, bytes).map_err(|e| self.report(cannot_write::file(out, e)))
     }
 }
 
@@ -426,18 +423,12 @@ fn undefined_symbols(said: &str) -> Vec<String> {
     names
 }
 
-/// Moves the finished file `from` to `out`, completely or not at all.
+/// Writes the finished file `from` to `out`.
 fn deliver(from: &Path, out: &Path) -> Result<(), Box<Diagnostic>> {
     let put = || -> std::io::Result<()> {
-        if out.exists() && !out.is_file() {
-            // `out` is a device or pipe. A folder is an error.
-            return std::fs::write(out, std::fs::read(from)?);
-        }
-        let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let temporary = tempfile::Builder::new().prefix(".nyala-").tempfile_in(folder)?;
-        std::fs::copy(from, temporary.path())?;
-        temporary.persist(out)?;
-        Ok(())
+        let is_program = from.metadata()?.permissions().mode() & 0o100 != 0;
+        let write = if is_program { nyala_files::write_program } else { nyala_files::write };
+        write(out, &std::fs::read(from)?)
     };
     put().map_err(|e| Box::new(cannot_write::file(out, e)))
 }

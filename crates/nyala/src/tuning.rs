@@ -38,7 +38,6 @@ use crate::{Device, Reported, Session};
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Span};
 use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS};
 use nyala_syntax::ast;
-use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -411,25 +410,6 @@ pub fn with_section(old: &str, machine: &str, comments: &[String], values: &[(&s
     comments.iter().for_each(|c| text += &format!("# {c}\n"));
     values.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
     text
-}
-
-/// Replaces a file by a text, completely or not at all. `None` only tests whether that is possible.
-pub fn write(path: &Path, text: Option<&str>) -> std::io::Result<()> {
-    if path.is_dir() {
-        return Err(std::io::Error::other("it is a folder"));
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".nyala-").tempfile_in(folder)?;
-    let Some(text) = text else { return Ok(()) };
-    file.write_all(text.as_bytes())?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(path).map_or(0o644, |m| m.permissions().mode());
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
-    }
-    file.persist(path)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! and the system's reason.
 
 use crate::memory::{nyala_alloc, nyala_free};
+use crate::print::nyala_flush;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::fs::File;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -64,10 +65,11 @@ fn status(result: Result<(), String>) -> i32 {
 
 /// Reads the rest of a stream into memory of [`nyala_alloc`], followed by a zero byte; returns memory and size.
 /// `read(at, room)` stores up to `room` further bytes at `at` and returns their number; 0 at the end. `expected` is the
-/// likely size, which saves copies.
+/// likely size, which saves copies. More bytes than `limit` are an error.
 fn read_all(
     mut read: impl FnMut(*mut u8, usize) -> std::io::Result<usize>,
     expected: u64,
+    limit: u64,
 ) -> std::io::Result<(*mut u8, usize)> {
     // The zero byte, and one byte to notice the end of the stream.
     let mut capacity = usize::try_from(expected).unwrap_or(0).max(1 << 12) + 2;
@@ -99,9 +101,10 @@ fn read_all(
                 unsafe { end.write(0) };
                 return Ok((memory, size));
             }
-            Ok(n) => size += n,
+            Ok(n) if (size + n) as u64 <= limit => size += n,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => {
+            failed => {
+                let e = failed.err().unwrap_or_else(|| nyala_files::too_long(limit));
                 // SAFETY: the memory was allocated above.
                 unsafe { nyala_free(memory) };
                 return Err(e);
@@ -130,9 +133,9 @@ pub unsafe extern "C" fn nyala_file_read(path: *const u8, out_size: *mut i64) ->
     // SAFETY: the caller's promise.
     let read = unsafe { path_of(path) }.and_then(|p| {
         let read = File::open(&p).and_then(|file| {
-            let size = file.metadata().map_or(0, |m| m.len());
+            let (size, limit) = (file.metadata()?.len(), nyala_files::limit(&file)?);
             // SAFETY: there is so much room.
-            read_all(|to, room| unsafe { read_some(file.as_fd(), to, room) }, size)
+            read_all(|to, room| unsafe { read_some(file.as_fd(), to, room) }, size, limit)
         });
         read.map_err(|e| format!("cannot read `{}`: {e}", p.display()))
     });
@@ -149,7 +152,8 @@ pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
     let mut stdin = std::io::stdin().lock();
     // If standard input is a file, its size is known.
     let file = stdin.as_fd().try_clone_to_owned().map(File::from);
-    let size = file.and_then(|f| f.metadata()).map_or(0, |m| m.len());
+    let sizes = file.and_then(|f| Ok((f.metadata()?.len(), nyala_files::limit(&f)?)));
+    let (size, limit) = sizes.unwrap_or((0, nyala_files::STREAM));
     let mut is_buffered = true;
     let more = |to: *mut u8, room| {
         if !is_buffered {
@@ -165,7 +169,7 @@ pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
         stdin.consume(n);
         Ok(n)
     };
-    let read = read_all(more, size);
+    let read = read_all(more, size, limit);
     // SAFETY: the caller's promise.
     unsafe { deliver(read.map_err(|e| format!("cannot read standard input: {e}")), out_size) }
 }
@@ -192,8 +196,14 @@ unsafe fn deliver(read: Result<(*mut u8, usize), String>, out_size: *mut i64) ->
 pub extern "C" fn nyala_stdin_line() -> *const u8 {
     LINE.with_borrow_mut(|line| {
         line.clear();
-        match std::io::stdin().lock().read_until(b'\n', line) {
+        let mut stdin = std::io::stdin().lock();
+        let limit = nyala_files::limit(&stdin).unwrap_or(nyala_files::STREAM);
+        match stdin.by_ref().take(limit + 1).read_until(b'\n', line) {
             Ok(0) => std::ptr::null(),
+            Ok(n) if n as u64 > limit => {
+                set_error(format!("cannot read standard input: {}", nyala_files::too_long(limit)));
+                std::ptr::null()
+            }
             Ok(_) => {
                 if line.last() == Some(&b'\n') {
                     line.pop();
@@ -212,22 +222,7 @@ pub extern "C" fn nyala_stdin_line() -> *const u8 {
     })
 }
 
-/// Makes or replaces a file: `write` makes a temporary file beside it, which is renamed when it is complete. So the
-/// file is unchanged or complete.
-pub(crate) fn replace_file(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
-    let name = path.file_name().ok_or("it has no file name")?;
-    let mut temporary_name = std::ffi::OsString::from(".");
-    temporary_name.push(name);
-    temporary_name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary_name);
-    let written = write(&temporary).and_then(|()| std::fs::rename(&temporary, path).map_err(|e| e.to_string()));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
-}
-
-/// Makes or replaces a file with these bytes, completely or not at all. Returns 0, or 1 on an error, with a message in
+/// Writes these bytes to a file, as [`nyala_files::write`] does. Returns 0, or 1 on an error, with a message in
 /// [`nyala_file_error`].
 ///
 /// # Safety
@@ -239,14 +234,17 @@ pub unsafe extern "C" fn nyala_file_write(path: *const u8, data: *const u8, size
         let path = path_of(path)?;
         let fail = |e: String| format!("cannot write `{}`: {e}", path.display());
         let bytes = bytes_of(data, size).map_err(fail)?;
-        let write = |to: &Path| {
-            let mut file = File::create(to)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        replace_file(&path, |to| write(to).map_err(|e| e.to_string())).map_err(fail)
+        write_file(&path, bytes).map_err(fail)
     };
     status(write())
+}
+
+/// Writes a file after what was printed before.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if nyala_files::is_stream(path) {
+        nyala_flush();
+    }
+    nyala_files::write(path, bytes).map_err(|e| e.to_string())
 }
 
 /// Appends these bytes to a file, which is made if it does not exist. Returns 0, or 1 on an error, with a message in
@@ -261,8 +259,10 @@ pub unsafe extern "C" fn nyala_file_append(path: *const u8, data: *const u8, siz
         let path = path_of(path)?;
         let fail = |e: String| format!("cannot append to `{}`: {e}", path.display());
         let bytes = bytes_of(data, size).map_err(fail)?;
-        let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
-        file.and_then(|mut f| f.write_all(bytes)).map_err(|e| fail(e.to_string()))
+        if nyala_files::is_stream(&path) {
+            nyala_flush();
+        }
+        nyala_files::append(&path, bytes).map_err(|e| fail(e.to_string()))
     };
     status(append())
 }
@@ -331,7 +331,7 @@ mod tests {
                     unsafe { to.copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
                     Ok(piece.len())
                 };
-                let (memory, read) = read_all(more, expected).expect("no error");
+                let (memory, read) = read_all(more, expected, size as u64).expect("no error");
                 // SAFETY: so many bytes were read, and a zero byte put behind them.
                 unsafe {
                     assert_eq!(std::slice::from_raw_parts(memory, read), &bytes);
@@ -366,6 +366,17 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(&folder).expect("folder").count(), 0, "no temporary file stays");
         std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn reading_ends_where_the_file_does_not() {
+        let mut size = 7;
+        // SAFETY: the arguments are what the function asks for.
+        unsafe {
+            assert!(nyala_file_read(c"/dev/zero".as_ptr().cast(), &mut size).is_null());
+        }
+        let why = "cannot read `/dev/zero`: it goes on after 67108864 bytes, and is no plain file of known size";
+        assert_eq!((error().as_str(), size), (why, 7));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Image files: PNG, JPEG, PNM, as 8-bit gray, RGB or RGBA in rows without padding.
 
-use crate::files::{nyala_file_error, path_of, replace_file, set_error};
+use crate::files::{nyala_file_error, path_of, set_error, write_file};
 use crate::memory::nyala_alloc;
-use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{BufRead, Cursor, Seek, Write};
 use std::path::Path;
 
 mod jpeg;
@@ -84,19 +83,11 @@ fn load(path: &Path, channels: i32) -> Result<(Vec<u8>, i32, i32), String> {
 impl Image {
     /// Reads a file in the format that its first bytes tell.
     pub fn read(path: &Path) -> Result<Image, String> {
-        let io = |e: std::io::Error| e.to_string();
-        let mut file = BufReader::new(File::open(path).map_err(io)?);
-        let mut first = Vec::new();
-        file.by_ref().take(8).read_to_end(&mut first).map_err(io)?;
-        file.rewind().map_err(io)?;
-        let mut rest = || {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map_err(io).map(|_| bytes)
-        };
-        match first[..] {
-            [0x89, b'P', b'N', b'G', ..] => read_png(file),
-            [0xff, 0xd8, 0xff, ..] => jpeg::read(&rest()?),
-            [b'P', b'1'..=b'7', ..] => pnm::read(&rest()?),
+        let bytes = nyala_files::read(path).map_err(|e| e.to_string())?;
+        match bytes[..] {
+            [0x89, b'P', b'N', b'G', ..] => read_png(Cursor::new(&bytes)),
+            [0xff, 0xd8, 0xff, ..] => jpeg::read(&bytes),
+            [b'P', b'1'..=b'7', ..] => pnm::read(&bytes),
             _ => Err("it is neither PNG, JPEG nor PNM".into()),
         }
     }
@@ -150,8 +141,8 @@ fn read_png(file: impl BufRead + Seek) -> Result<Image, String> {
     Ok(Image { width: info.width, height: info.height, channels: info.color_type.samples(), pixels })
 }
 
-/// Writes an image in the format of the file's extension; `data` has `width * height * channels` bytes. The file is
-/// written completely or not at all. Returns 0, or 1 on an error, with a message in [`nyala_image_error`].
+/// Writes an image in the format of the file's extension, as [`nyala_files::write`] does; `data` has `width * height *
+/// channels` bytes. Returns 0, or 1 on an error, with a message in [`nyala_image_error`].
 ///
 /// # Safety
 /// `path` ends with a zero byte; `data` is readable at its full length.
@@ -191,7 +182,7 @@ fn save(path: &Path, pixels: Vec<u8>, width: u32, height: u32, channels: i32) ->
 }
 
 impl Image {
-    /// Writes a file in the format of its extension, completely or not at all.
+    /// Writes a file in the format of its extension, as [`nyala_files::write`] does.
     pub fn save(self, path: &Path) -> Result<(), String> {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let write: fn(Image, &str, &mut dyn Write) -> Result<(), String> = match &*extension {
@@ -211,11 +202,9 @@ impl Image {
             }
             _ => return Err(format!("its name ends with `{extension}`, which is neither PNG, JPEG nor PNM")),
         };
-        replace_file(path, |to| {
-            let mut out = BufWriter::new(File::create(to).map_err(|e| e.to_string())?);
-            write(self, &extension, &mut out)?;
-            out.into_inner().map_err(|e| e.to_string())?.sync_all().map_err(|e| e.to_string())
-        })
+        let mut bytes = Vec::new();
+        write(self, &extension, &mut bytes)?;
+        write_file(path, &bytes).map_err(|e| e.to_string())
     }
 }
 
@@ -290,6 +279,12 @@ mod tests {
         assert!(load(&folder.join("missing.png"), 3).is_null());
         assert!(error().contains("missing.png"), "{}", error());
         assert!(load(&folder.join("bad.png"), 3).is_null());
+        assert!(load(Path::new("/dev/zero"), 3).is_null());
+        assert!(error().contains("cannot load image `/dev/zero`: it goes on after 67108864 bytes"), "{}", error());
+        // 65535 x 65535 pixels.
+        let header = b"P6 65535 65535 255\n";
+        std::fs::write(folder.join("large.ppm"), header).expect("written");
+        assert!(load(&folder.join("large.ppm"), 3).is_null());
         assert_eq!((width, height), (7, 7));
         let pixels = [0u8; 12];
         for (name, channels) in [("a.xyz", 3), ("a.png", 2), ("no/such/folder/a.png", 3)] {

@@ -66,7 +66,7 @@ pub fn output_error() -> Option<std::io::Error> {
     }
 }
 
-/// Whether programs that exit by themselves check [`output_error`], too; executables do not.
+/// Whether programs that exit by themselves check [`output_error`].
 static LOSES_NOTHING: AtomicBool = AtomicBool::new(false);
 
 /// From now on, a program that exits by itself ends this process with an error if its output was lost.
@@ -83,6 +83,22 @@ pub(crate) fn exit_code(code: i32) -> i32 {
         }
         None => code,
     }
+}
+
+/// From now on, this process ends with an error if its output was lost, however it exits: for executables.
+pub(crate) fn check_output_at_exit() {
+    extern "C" fn check() {
+        let Some(e) = output_error() else { return };
+        // Where closed pipes end no process, its exit code is the same.
+        let is_closed = e.kind() == std::io::ErrorKind::BrokenPipe;
+        if !is_closed {
+            eprintln!("error: cannot write to standard output: {e}");
+        }
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(if is_closed { 128 + libc::SIGPIPE } else { 1 }) }
+    }
+    // SAFETY: the function stays.
+    unsafe { libc::atexit(check) };
 }
 
 unsafe extern "C" {

@@ -94,6 +94,7 @@ pub unsafe extern "C" fn nyala_start(
     };
     // Without fault reports the program runs as well.
     let reporter = handle_faults(Box::new(describe), false).ok().flatten();
+    crate::print::check_output_at_exit();
     // SAFETY: the caller's promise.
     unsafe { crate::system::set_argv(argc, argv) };
     let run = move || {

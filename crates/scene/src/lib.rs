@@ -15,10 +15,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
-pub use picture::{Pixels, read as read_picture, write as write_picture};
+pub use picture::{Pixels, check as check_picture, read as read_picture, write as write_picture};
 
 /// As many triangles as a tree of `lib/ray` may have.
 pub const MAX_TRIANGLES: usize = 0x07ff_ffff;
+
+/// As many vertices as these triangles can have.
+const MAX_VERTICES: usize = 3 * MAX_TRIANGLES;
+
+/// As many bytes as are read for a scene from its file, and from those that it names.
+const MAX_BYTES: u64 = 16 << 30;
 
 /// How light is scattered: the number of a material in the renderer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +82,7 @@ impl Scene {
     fn add(&mut self, vertices: &[f32], indices: impl IntoIterator<Item = u32>, material: i32) -> Result<(), String> {
         let first = u32::try_from(self.vertices.len() / 3).map_err(|_| "it has too many vertices".to_string())?;
         let n = vertices.len() / 3;
+        self.check_size(n, 0)?;
         self.vertices.extend_from_slice(vertices);
         for i in indices {
             if i as usize >= n {
@@ -84,7 +91,18 @@ impl Scene {
             self.indices.push(first + i);
         }
         self.material_of.resize(self.indices.len() / 3, material);
-        Ok(())
+        self.check_size(0, 0)
+    }
+
+    /// Whether there may be more vertices and triangles: before they take memory.
+    fn check_size(&self, n_vertices: usize, n_triangles: usize) -> Result<(), String> {
+        let is_good = |n: usize, more: usize, max: usize| n.checked_add(more).is_some_and(|n| n <= max);
+        if is_good(self.material_of.len(), n_triangles, MAX_TRIANGLES)
+            && is_good(self.vertices.len() / 3, n_vertices, MAX_VERTICES)
+        {
+            return Ok(());
+        }
+        Err(format!("it has more than {MAX_TRIANGLES} triangles or {MAX_VERTICES} vertices"))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -93,9 +111,6 @@ impl Scene {
         }
         if self.material_of.is_empty() {
             return Err("it has no triangles".into());
-        }
-        if self.material_of.len() > MAX_TRIANGLES || self.vertices.len() / 3 > i32::MAX as usize {
-            return Err(format!("it has more than {MAX_TRIANGLES} triangles or 2147483647 vertices"));
         }
         let is_good = |m: &Material| {
             m.color.iter().chain(&m.emission).all(|x| x.is_finite() && *x >= 0.0) && m.ior.is_finite() && m.ior > 0.0
@@ -117,7 +132,7 @@ pub fn read(path: &Path) -> Result<Scene, String> {
         "gltf" | "glb" => gltf::read,
         _ => return Err(failed("its name ends with none of .obj, .ply, .gltf and .glb".into())),
     };
-    let data = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
+    let data = nyala_files::read_plain(path, MAX_BYTES).map_err(|e| failed(e.to_string()))?;
     if data.is_empty() {
         return Err(failed("it is empty".into()));
     }

@@ -1,7 +1,11 @@
 //! OBJ with the materials of MTL files.
 
 use crate::{Kind, Material, Scene};
+use std::cell::{Cell, RefCell};
 use std::path::Path;
+
+/// As many bytes as the files of materials may have.
+const MAX_MATERIAL_BYTES: u64 = 256 << 20;
 
 pub fn read(path: &Path, data: Vec<u8>) -> Result<Scene, String> {
     let text = String::from_utf8_lossy(&data);
@@ -11,12 +15,23 @@ pub fn read(path: &Path, data: Vec<u8>) -> Result<Scene, String> {
     // The parser takes a file without any keyword of OBJ as one without triangles.
     let options = tobj::LoadOptions { triangulate: true, single_index: true, ignore_points: true, ignore_lines: true };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let (models, materials) =
-        tobj::load_obj_buf(&mut text.as_bytes(), &options, |name| tobj::load_mtl(folder.join(name)))
-            .map_err(|e| e.to_string().to_lowercase())?;
+    // What is left to read, and why a file is not read.
+    let (left, why) = (Cell::new(MAX_MATERIAL_BYTES), RefCell::new(None));
+    let load = |name: &Path| {
+        let read = nyala_files::read_plain(&folder.join(name), left.get());
+        let bytes = read.map_err(|e| {
+            why.replace(Some(format!("cannot read {}: {e}", name.display())));
+            tobj::LoadError::OpenFileFailed
+        })?;
+        left.set(left.get() - bytes.len() as u64);
+        tobj::load_mtl_buf(&mut bytes.as_slice())
+    };
+    let (models, materials) = tobj::load_obj_buf(&mut text.as_bytes(), &options, |name| load(name))
+        .map_err(|e| e.to_string().to_lowercase())?;
     let mut scene = Scene::default();
     let materials = materials.unwrap_or_else(|e| {
-        scene.limitations.push(format!("its materials are left out: {}", e.to_string().to_lowercase()));
+        let why = why.take().unwrap_or_else(|| e.to_string().to_lowercase());
+        scene.limitations.push(format!("its materials are left out: {why}"));
         Vec::new()
     });
     if materials.iter().any(|m| m.diffuse_texture.is_some()) {

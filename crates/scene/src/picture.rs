@@ -1,11 +1,10 @@
-//! PNG and EXR. A file is replaced as a whole, so that a program that looks at it never sees a part.
+//! PNG and EXR. A plain file is replaced as a whole, so that a program that looks at it never sees a part.
 
+use crate::MAX_BYTES;
+use exr::math::Vec2;
 use exr::prelude::{Image, ReadChannels, ReadLayers, SpecificChannels, WritableImage};
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{BufReader, Cursor, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::Cursor;
 use std::path::Path;
-use tempfile::{Builder, NamedTempFile};
 
 /// A picture of RGB, rows from the top: as it is shown, in sRGB, and as light.
 #[derive(Debug, PartialEq)]
@@ -34,30 +33,10 @@ fn failed(path: &Path, why: impl ToString) -> String {
     format!("cannot write {}: {}", path.display(), why.to_string())
 }
 
-/// A file beside the one that it will become.
-fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The umask takes from these what the user does not give.
-    Builder::new().prefix(".render-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
 /// Whether a picture can be written to this path.
 pub fn check(path: &Path) -> Result<(), String> {
     format(path).map_err(|e| failed(path, e))?;
-    if path.is_dir() {
-        return Err(failed(path, "it is a folder"));
-    }
-    if path.exists() {
-        OpenOptions::new().write(true).open(path).map_err(|e| failed(path, e))?;
-    }
-    beside(path).map_err(|e| failed(path, reason(&e)))?;
-    Ok(())
-}
-
-/// The system's words, without the name of the file beside.
-fn reason(e: &std::io::Error) -> String {
-    let text = e.to_string();
-    text.split(" at path").next().unwrap_or_default().to_string()
+    nyala_files::check(path).map_err(|e| failed(path, e))
 }
 
 /// Writes a picture; the name's ending says its format.
@@ -67,10 +46,7 @@ pub fn write(path: &Path, pixels: &Pixels) -> Result<(), String> {
         Format::Exr => exr(pixels),
     };
     let bytes = bytes.map_err(|e| failed(path, e))?;
-    let mut file = beside(path).map_err(|e| failed(path, reason(&e)))?;
-    file.write_all(&bytes).map_err(|e| failed(path, reason(&e)))?;
-    file.persist(path).map_err(|e| failed(path, reason(&e.error)))?;
-    Ok(())
+    nyala_files::write(path, &bytes).map_err(|e| failed(path, e))
 }
 
 fn png(pixels: &Pixels) -> Result<Vec<u8>, String> {
@@ -85,7 +61,7 @@ fn png(pixels: &Pixels) -> Result<Vec<u8>, String> {
 }
 
 fn exr(pixels: &Pixels) -> Result<Vec<u8>, String> {
-    let at = |p: exr::math::Vec2<usize>| {
+    let at = |p: Vec2<usize>| {
         let i = 3 * (p.y() * pixels.width + p.x());
         (pixels.light[i], pixels.light[i + 1], pixels.light[i + 2])
     };
@@ -98,16 +74,37 @@ fn exr(pixels: &Pixels) -> Result<Vec<u8>, String> {
 /// Reads a picture that `write` has written: what is shown of PNG, the light of EXR.
 pub fn read(path: &Path) -> Result<Pixels, String> {
     let failed = |why: String| format!("cannot read {}: {why}", path.display());
-    let file = File::open(path).map_err(|e| failed(e.to_string()))?;
-    if format(path).map_err(failed)? == Format::Png {
-        let mut reader = png::Decoder::new(BufReader::new(file)).read_info().map_err(|e| failed(e.to_string()))?;
-        let size = reader.output_buffer_size().ok_or_else(|| failed("it is too large".into()))?;
-        let mut shown = vec![0; size];
-        let info = reader.next_frame(&mut shown).map_err(|e| failed(e.to_string()))?;
-        if (info.color_type, info.bit_depth) != (png::ColorType::Rgb, png::BitDepth::Eight) {
-            return Err(failed("it has not three bytes for each pixel".into()));
-        }
-        return Ok(Pixels { width: info.width as usize, height: info.height as usize, shown, light: Vec::new() });
+    let format = format(path).map_err(failed)?;
+    let bytes = nyala_files::read_plain(path, MAX_BYTES).map_err(|e| failed(e.to_string()))?;
+    let reader = if format == Format::Png { read_png } else { read_exr };
+    // Damaged files make some parsers panic.
+    crate::quietly(|| reader(&bytes)).unwrap_or_else(|| Err("it is damaged".into())).map_err(failed)
+}
+
+/// As many bytes of pixels as a byte of a file can stand for: the encodings repeat what they have, at most so often.
+const MAX_RATIO: usize = 1 << 14;
+
+/// Whether a file of this size has room for a picture, which takes memory before it is read.
+fn check_size(bytes: &[u8], pixels: Option<usize>) -> Result<usize, String> {
+    pixels.filter(|n| n / MAX_RATIO <= bytes.len()).ok_or_else(|| "it is too large for the bytes of its file".into())
+}
+
+fn read_png(bytes: &[u8]) -> Result<Pixels, String> {
+    let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().map_err(|e| e.to_string())?;
+    let size = check_size(bytes, reader.output_buffer_size())?;
+    let mut shown = vec![0; size];
+    let info = reader.next_frame(&mut shown).map_err(|e| e.to_string())?;
+    if (info.color_type, info.bit_depth) != (png::ColorType::Rgb, png::BitDepth::Eight) {
+        return Err("it has not three bytes for each pixel".into());
+    }
+    Ok(Pixels { width: info.width as usize, height: info.height as usize, shown, light: Vec::new() })
+}
+
+fn read_exr(bytes: &[u8]) -> Result<Pixels, String> {
+    let meta = exr::meta::MetaData::read_from_buffered(Cursor::new(bytes), false).map_err(|e| e.to_string())?;
+    for header in &meta.headers {
+        let Vec2(width, height) = header.layer_size;
+        check_size(bytes, width.checked_mul(height).and_then(|n| n.checked_mul(12)))?;
     }
     let image = exr::prelude::read()
         .no_deep_data()
@@ -121,8 +118,8 @@ pub fn read(path: &Path) -> Result<Pixels, String> {
         )
         .first_valid_layer()
         .all_attributes()
-        .from_buffered(BufReader::new(file))
-        .map_err(|e| failed(e.to_string()))?;
+        .from_buffered(Cursor::new(bytes))
+        .map_err(|e| e.to_string())?;
     let (width, light) = image.layer_data.channel_data.pixels;
     Ok(Pixels { width, height: image.layer_data.size.height(), shown: Vec::new(), light })
 }

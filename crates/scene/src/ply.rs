@@ -2,14 +2,17 @@
 
 use crate::{Material, Scene};
 use ply_rs_bw::parser::Parser;
-use ply_rs_bw::ply::{DefaultElement, Property};
+use ply_rs_bw::ply::{DefaultElement, Encoding, Header, Property, PropertyDef, PropertyType, ScalarType};
 use std::path::Path;
 
 pub fn read(_: &Path, data: Vec<u8>) -> Result<Scene, String> {
     if !data.starts_with(b"ply") {
         return Err("it does not begin with `ply`".into());
     }
-    let ply = Parser::<DefaultElement>::new().read_ply(&mut data.as_slice()).map_err(|e| first_line(&e.to_string()))?;
+    let parser = Parser::<DefaultElement>::new();
+    let header = parser.read_ply_header(&mut data.as_slice()).map_err(|e| first_line(&e.to_string()))?;
+    check_size(&header, data.len())?;
+    let ply = parser.read_ply(&mut data.as_slice()).map_err(|e| first_line(&e.to_string()))?;
     let rows = |name: &str| ply.payload.get(name).map(Vec::as_slice).unwrap_or_default();
     let mut vertices = Vec::new();
     for vertex in rows("vertex") {
@@ -41,6 +44,28 @@ pub fn read(_: &Path, data: Vec<u8>) -> Result<Scene, String> {
         scene.limitations.push("colors of vertices are left out".into());
     }
     Ok(scene)
+}
+
+/// Whether a file of this size has room for as many elements as its header says: the parser takes memory for each.
+fn check_size(header: &Header, size: usize) -> Result<(), String> {
+    let is_text = header.encoding == Encoding::Ascii;
+    let least = |p: &PropertyDef| match &p.data_type {
+        // A digit and what follows it.
+        _ if is_text => 2,
+        PropertyType::Scalar(ty) | PropertyType::List(ty, _) => match ty {
+            ScalarType::Char | ScalarType::UChar => 1,
+            ScalarType::Short | ScalarType::UShort => 2,
+            ScalarType::Int | ScalarType::UInt | ScalarType::Float => 4,
+            ScalarType::Double => 8,
+        },
+    };
+    let mut left = size + 1;
+    for (name, element) in &header.elements {
+        let bytes = element.properties.values().map(least).sum::<usize>().max(1);
+        let needed = element.count.checked_mul(bytes).filter(|&n| n <= left);
+        left -= needed.ok_or_else(|| format!("it has no room for {} elements `{name}`", element.count))?;
+    }
+    Ok(())
 }
 
 /// The parser's messages quote the line that is wrong on further lines.

@@ -209,16 +209,125 @@ fn pictures_that_cannot_be_written_are_errors() {
     let taken = folder.path().join("b.png");
     std::fs::create_dir(&taken).unwrap();
     assert!(said(&taken).contains("cannot write"));
-    // A picture that cannot be replaced stays as it is.
-    let kept = folder.path().join("c.png");
-    write_picture(&kept, &picture()).unwrap();
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
-    if std::fs::write(folder.path().join("probe"), "").is_ok() {
-        eprintln!("skipped: a folder without permission, since this user may write everywhere");
-    } else {
-        assert!(said(&kept).ends_with("Permission denied (os error 13)"));
+}
+
+fn fifo(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// A device that has no end, and a FIFO that nobody writes, under any name and from any file: the reader says no at once.
+#[test]
+fn what_is_no_plain_file_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let gltf = std::fs::read_to_string(model("cube.gltf")).unwrap();
+    let uri = &gltf[gltf.find("data:").unwrap()..];
+    let uri = &uri[..uri.find('"').unwrap()];
+    for (other, what) in [("zero", "it is a device, no plain file"), ("fifo", "it is a FIFO, no plain file")] {
+        match other {
+            "zero" => std::os::unix::fs::symlink("/dev/zero", at(other)).unwrap(),
+            _ => fifo(&at(other)),
+        }
+        for ending in ["obj", "ply", "gltf", "glb", "png", "exr"] {
+            let path = at(&format!("{other}.{ending}"));
+            std::os::unix::fs::symlink(other, &path).unwrap();
+            let said = match ending {
+                "png" | "exr" => read_picture(&path).unwrap_err(),
+                _ => read(&path).unwrap_err(),
+            };
+            assert_eq!(said, format!("cannot read {}: {what}", path.display()));
+        }
+        std::fs::write(at("a.obj"), format!("mtllib {other}\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"))
+            .unwrap();
+        let scene = read(&at("a.obj")).unwrap();
+        assert_eq!(scene.limitations, [format!("its materials are left out: cannot read {other}: {what}")]);
+        for address in [
+            other.to_string(),
+            format!("file://{}", at(other).display()),
+            format!("%{:02x}{}", other.as_bytes()[0], &other[1..]),
+        ] {
+            std::fs::write(at("a.gltf"), gltf.replacen(uri, &address, 1)).unwrap();
+            let said = read(&at("a.gltf")).unwrap_err();
+            assert!(said.ends_with(&format!("buffer 0, counted from 0: cannot read {address}: {what}")), "{said}");
+        }
     }
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(read_picture(&kept).is_ok());
+}
+
+/// Numbers of elements, bytes and pixels that no file of this size has: they cost neither memory nor time.
+#[test]
+fn promises_are_compared_with_the_size_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let fails = |name: &str, bytes: &[u8], part: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let is_picture = name.ends_with("png") || name.ends_with("exr");
+        let said = if is_picture { read_picture(&path).unwrap_err() } else { read(&path).unwrap_err() };
+        assert!(said.contains(part), "{name}: {said}");
+    };
+    for format in ["ascii", "binary_little_endian", "binary_big_endian"] {
+        for property in ["", "property double x\n", "property list uint int vertex_indices\n"] {
+            let text = format!("ply\nformat {format} 1.0\nelement face 4000000000\n{property}end_header\n");
+            fails("a.ply", text.as_bytes(), "it has no room for 4000000000 elements `face`");
+        }
+        let list =
+            format!("ply\nformat {format} 1.0\nelement face 1\nproperty list uint int vertex_indices\nend_header\n");
+        fails("list.ply", &[list.as_bytes(), &[255; 4]].concat(), "");
+    }
+    let gltf = std::fs::read_to_string(model("cube.gltf")).unwrap();
+    let positions = r#""componentType": 5126"#;
+    let bytes = gltf.replacen(positions, r#""componentType": 5121"#, 1);
+    assert_ne!(gltf, bytes);
+    fails("a.gltf", bytes.as_bytes(), "positions of a mesh are Vec3 of U8, not Vec3 of F32");
+    let pairs = gltf.replacen("\"VEC3\"", "\"VEC2\"", 1);
+    fails("a.gltf", pairs.as_bytes(), "positions of a mesh are Vec2 of F32, not Vec3 of F32");
+    std::fs::write(folder.path().join("short.bin"), [0; 8]).unwrap();
+    let uri = &gltf[gltf.find("data:").unwrap()..];
+    let short = gltf.replacen(&uri[..uri.find('"').unwrap()], "short.bin", 1);
+    fails("a.gltf", short.as_bytes(), "buffer 0, counted from 0, has 8 bytes of 168");
+    let sparse = r#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0}],
+        "meshes":[{"primitives":[{"attributes":{"POSITION":0}}]}],
+        "accessors":[{"componentType":5126,"type":"VEC3","count":4000000000,"min":[0,0,0],"max":[0,0,0],"sparse":{"count":1,
+        "indices":{"bufferView":0,"componentType":5121},"values":{"bufferView":0}}}],
+        "bufferViews":[{"buffer":0,"byteLength":12}],"buffers":[{"byteLength":12,"uri":"data:;base64,AAAAAAAAAAAAAAAA"}]}"#;
+    fails("a.gltf", sparse.as_bytes(), "positions of a mesh are not in its buffer");
+    write_picture(&folder.path().join("a.png"), &picture()).unwrap();
+    let mut png = std::fs::read(folder.path().join("a.png")).unwrap();
+    png[16..24].copy_from_slice(&[0, 255, 255, 255, 0, 255, 255, 255]);
+    fails("b.png", &png, "");
+    write_picture(&folder.path().join("a.exr"), &picture()).unwrap();
+    let mut exr = std::fs::read(folder.path().join("a.exr")).unwrap();
+    for window in ["dataWindow", "displayWindow"] {
+        let at = exr.windows(window.len()).position(|w| w == window.as_bytes()).unwrap() + window.len() + 1 + 6 + 4;
+        exr[at..at + 16].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 31, 255, 255, 255, 31]);
+    }
+    fails("b.exr", &exr, "it is too large for the bytes of its file");
+    // A picture of one color is small.
+    let n = 1 << 20;
+    let one = Pixels { width: 1024, height: 1024, shown: vec![0; 3 * n], light: vec![0.0; 3 * n] };
+    for name in ["one.png", "one.exr"] {
+        write_picture(&folder.path().join(name), &one).unwrap();
+        assert_eq!(read_picture(&folder.path().join(name)).unwrap().width, 1024);
+    }
+}
+
+/// What a name leads to is written: links, other names and permissions stay.
+#[test]
+fn pictures_are_written_to_what_their_names_lead_to() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("private.png"), "").unwrap();
+    std::fs::set_permissions(at("private.png"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("private.png", at("link.png")).unwrap();
+    std::fs::hard_link(at("private.png"), at("other.png")).unwrap();
+    symlink("/dev/null", at("null.png")).unwrap();
+    for name in ["link.png", "null.png"] {
+        nyala_scene::check_picture(&at(name)).unwrap();
+        write_picture(&at(name), &picture()).unwrap();
+        assert!(at(name).is_symlink());
+    }
+    assert_eq!(read_picture(&at("other.png")).unwrap().shown, picture().shown);
+    let found = at("private.png").metadata().unwrap();
+    assert_eq!((found.mode() & 0o7777, found.nlink()), (0o600, 2));
+    assert!(nyala_scene::check_picture(folder.path()).is_err());
 }

@@ -16,6 +16,8 @@ pub enum Intrinsic {
     PeKnown,
     Sizeof,
     Alignof,
+    /// Whether a type is one of floats.
+    IsFloat,
     Bitcast,
     Select,
     Insert,
@@ -208,6 +210,7 @@ pub fn find(name: &str) -> Intrinsic {
         "pe_known" => Intrinsic::PeKnown,
         "sizeof" => Intrinsic::Sizeof,
         "alignof" => Intrinsic::Alignof,
+        "is_float" => Intrinsic::IsFloat,
         "bitcast" => Intrinsic::Bitcast,
         "select" => Intrinsic::Select,
         "insert" => Intrinsic::Insert,

@@ -43,10 +43,16 @@ pub(crate) fn math(e: &mut Emitter, op: Op, prim: Prim, args: &[Expr]) -> Result
     }
     let refs: Vec<&Expr> = rendered.iter().collect();
     match op {
-        Op::Fmin | Op::Fmax => {
-            let name = lesser(e, op, prim)?;
-            Ok(apply(&name, &refs))
-        }
+        Op::Fmin | Op::Fmax => match literal(op, &refs) {
+            Some(at) => {
+                let name = lesser_of_literal(e, op, prim)?;
+                Ok(apply(&name, &[refs[1 - at], refs[at]]))
+            }
+            None => {
+                let name = lesser(e, op, prim)?;
+                Ok(apply(&name, &refs))
+            }
+        },
         Op::Pow => {
             let name = power(e, prim)?;
             Ok(apply(&name, &refs))
@@ -74,6 +80,27 @@ pub(crate) fn lesser(e: &mut Emitter, op: Op, prim: Prim) -> Result<String> {
 }}",
             chosen.0, chosen.1
         ))
+    })
+}
+
+/// Which of two operands is a literal that is the result if both are zeros, if one is.
+fn literal(op: Op, args: &[&Expr]) -> Option<usize> {
+    let is_good = |arg: &&Expr| {
+        // `nan` and `inf` may be names of variables.
+        let text = arg.text.trim_matches(['(', ')']).trim_end_matches('f');
+        let is_number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+        let bits = text.parse::<f64>().ok().filter(|_| is_number).map(f64::to_bits);
+        bits.is_some_and(|bits| bits != if op == Op::Fmin { 0 } else { (-0.0f64).to_bits() })
+    };
+    args.iter().position(is_good)
+}
+
+/// The lesser or greater of a number and such a literal: one instruction on many machines.
+fn lesser_of_literal(e: &mut Emitter, op: Op, prim: Prim) -> Result<String> {
+    let (stem, less) = if op == Op::Fmin { ("min", "<") } else { ("max", ">") };
+    e.helper(format!("{stem}_{}_literal", prim.name()), |e, name| {
+        let ty = e.types.prim(prim)?;
+        Ok(format!("{ty} {name}({ty} a, {ty} b) {{\n    return a {less} b ? a : b;\n}}"))
     })
 }
 

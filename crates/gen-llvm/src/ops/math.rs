@@ -7,6 +7,7 @@ use crate::ops::{Class, Lanes, class, number, number_text, prim, suffix, uniform
 use crate::{gpu, libmvec, polynomials, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
+use nyala_ir::scalar::float_value;
 use nyala_ir::{Op, Prim, Ty};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -134,29 +135,100 @@ pub(crate) fn math(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args:
             (op, values) = (Op::Exp, vec![product]);
         }
     }
+    if matches!(op, Op::Fmin | Op::Fmax)
+        && prim != Prim::F16
+        && !f.is_fast()
+        && !f.e.target().is_gpu()
+        && let Some(value) = lesser_of_literal(f, op, prim, lanes, args, &values)
+    {
+        f.operands[result.idx()] = value;
+        return Ok(());
+    }
     f.operands[result.idx()] = math_value(f, op, prim, lanes, values)?;
     Ok(())
 }
 
-/// The lesser or greater of two numbers, where -0 is less than +0. `either` is that number, but of any sign if it is
-/// zero. See Note [The lesser of two numbers].
-fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]: [&str; 2], either: &str) -> String {
+/// The lesser or greater of two numbers, of which one is a literal: a comparison and a selection, which is one instruction of
+/// x86-64. `None` if no operand is such a literal that this is right for NaN and zeros.
+fn lesser_of_literal(
+    f: &mut FunctionEmitter,
+    op: Op,
+    prim: Prim,
+    lanes: Lanes,
+    args: &[Value],
+    values: &[String],
+) -> Option<String> {
+    let (is_less, other_zero) = (op == Op::Fmin, if op == Op::Fmin { 0 } else { 1 << (prim.bits() - 1) });
+    // Of two zeros, the literal is the result.
+    let is_good = |bits: u64| bits != other_zero && !float_value(prim, bits).is_nan();
+    let is_literal = |f: &FunctionEmitter, v: Value| match f.const_lanes.get(&v) {
+        Some(lanes) => lanes.iter().all(|lane| lane.is_some_and(is_good)),
+        None => f.function.as_bits(v).is_some_and(is_good),
+    };
+    let literal = (0..2).rev().find(|&i| is_literal(f, args[i]))?;
+    let (x, c) = (&values[1 - literal], &values[literal]);
+    let (ty, mask) = (number_text(prim, lanes), number_text(Prim::Bool, lanes));
+    let [first, result] = [(); 2].map(|()| f.temp());
+    f.line(format_args!("{first} = fcmp {} {ty} {x}, {c}", if is_less { "olt" } else { "ogt" }));
+    f.line(format_args!("{result} = select {mask} {first}, {ty} {x}, {ty} {c}"));
+    Some(result)
+}
+
+/// The text of a function that changes a float in memory to the lesser or greater of it and another one, and returns what it was.
+/// LLVM's own operation leaves open which of two zeros that is.
+pub(crate) fn atomic_lesser(f: &mut FunctionEmitter, is_less: bool, prim: Prim, order: &str, align: u64) -> String {
+    let (name, relation, combine) = if is_less { ("fmin", "olt", "or") } else { ("fmax", "ogt", "and") };
+    let symbol = format!("nyala.atomic.{name}.{}.{order}.{align}", prim.name());
+    let (float, int) = (number_text(prim, None), format!("i{}", prim.bits()));
+    f.e.declare(&symbol, || {
+        format!(
+            "define internal {float} @{symbol}(ptr %place, {float} %b) alwaysinline nounwind {{
+entry:
+  %first = load atomic {int}, ptr %place monotonic, align {align}
+  %y = bitcast {float} %b to {int}
+  br label %again
+again:
+  %x = phi {int} [ %first, %entry ], [ %seen, %again ]
+  %a = bitcast {int} %x to {float}
+  %less = fcmp {relation} {float} %a, %b
+  %none = fcmp uno {float} %b, %b
+  %takes = or i1 %less, %none
+  %either = select i1 %takes, {int} %x, {int} %y
+  %equal = fcmp oeq {float} %a, %b
+  %both = {combine} {int} %x, %y
+  %new = select i1 %equal, {int} %both, {int} %either
+  %pair = cmpxchg ptr %place, {int} %x, {int} %new {order} monotonic, align {align}
+  %seen = extractvalue {{ {int}, i1 }} %pair, 0
+  %done = extractvalue {{ {int}, i1 }} %pair, 1
+  br i1 %done, label %end, label %again
+end:
+  ret {float} %a
+}}"
+        )
+    });
+    symbol
+}
+
+/// The lesser or greater of two numbers; the other one if one is NaN; -0 is less than +0. See Note [The lesser of two numbers].
+fn lesser(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]: [&str; 2]) -> String {
     let unsigned = match prim.bits() {
         32 => Prim::U32,
         _ => Prim::U64,
     };
-    let (float, int) = (number_text(prim, lanes), number_text(unsigned, lanes));
-    let combine = if op == Op::Fmin { "or" } else { "and" };
-    let [equal, x, y, both, zero, result] = [(); 6].map(|()| f.temp());
+    let (float, int, mask) = (number_text(prim, lanes), number_text(unsigned, lanes), number_text(Prim::Bool, lanes));
+    let (relation, combine) = if op == Op::Fmin { ("olt", "or") } else { ("ogt", "and") };
+    let [less, one, equal, x, y, both, zero, either, none, result] = [(); 10].map(|()| f.temp());
+    f.line(format_args!("{less} = fcmp {relation} {float} {a}, {b}"));
+    f.line(format_args!("{one} = select {mask} {less}, {float} {a}, {float} {b}"));
     f.line(format_args!("{equal} = fcmp oeq {float} {a}, {b}"));
     f.line(format_args!("{x} = bitcast {float} {a} to {int}"));
     f.line(format_args!("{y} = bitcast {float} {b} to {int}"));
     f.line(format_args!("{both} = {combine} {int} {x}, {y}"));
     f.line(format_args!("{zero} = bitcast {int} {both} to {float}"));
-    f.line(format_args!(
-        "{result} = select {} {equal}, {float} {zero}, {float} {either}",
-        number_text(Prim::Bool, lanes)
-    ));
+    f.line(format_args!("{either} = select {mask} {equal}, {float} {zero}, {float} {one}"));
+    // Next to the first selection, this one would become one with it, and the first no `minps`.
+    f.line(format_args!("{none} = fcmp uno {float} {b}, {b}"));
+    f.line(format_args!("{result} = select {mask} {none}, {float} {a}, {float} {either}"));
     result
 }
 
@@ -193,13 +265,13 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
             Op::Fmax => "maxnum",
             _ => op.name(),
         };
-        let result = call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, "");
-        return Ok(match (op, &values[..]) {
-            (Op::Fmin | Op::Fmax, [a, b]) if fast(f).is_empty() && !f.e.target().is_gpu() => {
-                signed_zero(f, op, prim, lanes, [a, b], &result)
-            }
-            _ => result,
-        });
+        if let (Op::Fmin | Op::Fmax, [a, b]) = (op, &values[..])
+            && fast(f).is_empty()
+            && !f.e.target().is_gpu()
+        {
+            return Ok(lesser(f, op, prim, lanes, [a, b]));
+        }
+        return Ok(call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, ""));
     }
     let Some(n) = lanes else { return scalar_call(f, op, prim, &values) };
     let whole = polynomials::write(f, op, prim, n, &values).or_else(|| libmvec::call(f, op, prim, n, &values));
@@ -225,5 +297,6 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
 // Note [The lesser of two numbers]
 //
 // `llvm.minimumnum` has the meaning of `fmin`. But for AVX-512, LLVM 22 gives NaN for a NaN and a number that it knows
-// to be none, such as a converted integer. `llvm.minnum` leaves open only which of two zeros it returns: equal numbers
-// have the same bits, or are zeros, whose sign bits are or-ed (and-ed for the greater).
+// to be none, such as a converted integer. `llvm.minnum` leaves open what it returns for signaling NaNs, and which of two
+// zeros. So it is written out: a comparison and a selection are `minps`; equal numbers have the same bits, or are zeros,
+// whose sign bits are or-ed (and-ed for the greater).

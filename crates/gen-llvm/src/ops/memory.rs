@@ -70,7 +70,13 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
             let what = number.ok_or_else(|| bug("no such atomic operation"))?;
             let (value, order) = (f.part_operand(args[2])?, order(f, op, args[3], false)?);
             let old = if f.e.layouts.is_bool(ty) { f.temp() } else { name.clone() };
-            f.line(format_args!("{old} = atomicrmw {what} ptr {ptr}, {value} {scope}{order}, align {align}"));
+            match prim(f, ty) {
+                Some(p) if matches!(*what, "fmin" | "fmax") && !f.e.target().is_gpu() => {
+                    let symbol = super::math::atomic_lesser(f, *what == "fmin", p, order, align);
+                    f.line(format_args!("{old} = call {memory} @{symbol}(ptr {ptr}, {value})"));
+                }
+                _ => f.line(format_args!("{old} = atomicrmw {what} ptr {ptr}, {value} {scope}{order}, align {align}")),
+            }
             if old != name {
                 f.narrow_bool(&name, &old, &memory);
             }

@@ -125,7 +125,7 @@ impl Bench {
             let all: Map<String, Value> = rows.iter().map(|r| (r.name.clone(), of_measured(&r.measured))).collect();
             stored.insert(name.clone(), json!({ "machine": self.machine(), "benchmarks": all }));
             let text = format!("{:#}\n", Value::Object(stored));
-            tuning::write(&file, Some(&text)).map_err(|e| s.report(cannot_write::file(&file, e)))?;
+            nyala_files::write(&file, text.as_bytes()).map_err(|e| s.report(cannot_write::file(&file, e)))?;
         }
         let limit = self.fail_above.unwrap_or(f64::INFINITY);
         let is_slow = |r: &Row| r.ratio.is_some_and(|(ratio, apart)| apart && ratio > limit);

@@ -134,7 +134,7 @@ impl Doc {
             if path.canonicalize().is_ok_and(|p| read.contains(&p)) {
                 return Err(Box::new(cannot_write::source(&path)));
             }
-            std::fs::write(&path, text).map_err(|e| Box::new(cannot_write::file(&path, e)))?;
+            nyala_files::write(&path, text.as_bytes()).map_err(|e| Box::new(cannot_write::file(&path, e)))?;
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ impl Emit {
             };
             self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let written = match &self.out {
-                Some(path) => std::fs::write(path, text).map_err(|e| cannot_write::file(path, e)),
+                Some(path) => nyala_files::write(path, &text).map_err(|e| cannot_write::file(path, e)),
                 None => match std::io::stdout().write_all(&text) {
                     Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(cannot_write::standard_output(e)),
                     _ => Ok(()),

@@ -77,7 +77,7 @@ impl Explain {
             let end = if report.totals.complete { Ok(0) } else { Err(Reported) };
             if let Some(path) = &self.html {
                 let page = explain::html::page(&explained, &s.sources, &s.program_files());
-                std::fs::write(path, page).map_err(|e| s.report(cannot_write::file(path, e)))?;
+                nyala_files::write(path, page.as_bytes()).map_err(|e| s.report(cannot_write::file(path, e)))?;
                 return end;
             }
             let text = match self.input.json {

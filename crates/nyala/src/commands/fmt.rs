@@ -71,7 +71,7 @@ impl Fmt {
         let written = match () {
             () if is_stdin => std::io::stdout().write_all(formatted.as_bytes()).map_err(cannot_write::standard_output),
             () if formatted == text => Ok(()),
-            () => std::fs::write(path, &formatted).map_err(|e| cannot_write::file(path, e)),
+            () => nyala_files::write(path, formatted.as_bytes()).map_err(|e| cannot_write::file(path, e)),
         };
         written.map_or_else(|diagnostic| self.fail(&[diagnostic], &Sources::new()), |()| 0)
     }

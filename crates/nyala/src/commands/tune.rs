@@ -92,7 +92,7 @@ impl Tune {
         let (parameters, fixed) = s.candidates(given)?;
         for out in [Some(file), self.plot.as_deref()].into_iter().flatten() {
             // The error is reported now, not after a minute of search.
-            tuning::write(out, None).map_err(|e| s.report(cannot_write::file(out, e)))?;
+            nyala_files::check(out).map_err(|e| s.report(cannot_write::file(out, e)))?;
         }
         let folder = tempfile::Builder::new().prefix("nyala-tune-").tempdir();
         let folder = folder.map_err(|e| s.report(cannot_write::temporary(e)))?;
@@ -144,7 +144,7 @@ impl Tune {
         let written = if stored { self.store(&report, file) } else { Ok(()) };
         let drawn = self.plot.as_ref().map_or(Ok(()), |out| {
             let svg = report.plot(&self.input.files[0]);
-            tuning::write(out, Some(&svg)).map_err(|e| Box::new(cannot_write::file(out, e)))
+            nyala_files::write(out, svg.as_bytes()).map_err(|e| Box::new(cannot_write::file(out, e)))
         });
         if self.input.json {
             println!("{}", report.json());
@@ -167,7 +167,7 @@ impl Tune {
     fn store(&self, report: &Report, file: &Path) -> Result<(), Box<Diagnostic>> {
         let old = std::fs::read_to_string(file).unwrap_or_default();
         let text = tuning::with_section(&old, &report.machine, &report.comments(), &report.values());
-        tuning::write(file, Some(&text)).map_err(|e| Box::new(cannot_write::file(file, e)))
+        nyala_files::write(file, text.as_bytes()).map_err(|e| Box::new(cannot_write::file(file, e)))
     }
 
     /// The options of all variants, as arguments of `nyala build`.

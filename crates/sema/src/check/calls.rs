@@ -60,7 +60,7 @@ impl<'a> Checker<'a, '_> {
         use crate::intrinsics::Intrinsic::*;
         match self.p.resolved.get(&self.g(callee)) {
             Some(Entity::Fn(id)) => match self.p.fns[id.0 as usize].kind {
-                FnKind::Intrinsic(Math(_) | PeKnown | Sizeof | Alignof | Bitcast | Select) => true,
+                FnKind::Intrinsic(Math(_) | PeKnown | Sizeof | Alignof | IsFloat | Bitcast | Select) => true,
                 FnKind::Intrinsic(_) => false,
                 _ => self.p.fns[id.0 as usize].ast.body.is_some(),
             },

@@ -240,6 +240,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 };
                 self.w.lit(ir_ty, if *intrinsic == Intrinsic::Sizeof { size } else { align })
             }
+            (Intrinsic::IsFloat, _) => {
+                let of = self.ir_ty(type_args.first().copied().unwrap_or(TypeTable::UNIT));
+                let is_float = self.w.types.as_prim(of).is_some_and(ir::Prim::is_float);
+                self.w.lit(ir_ty, is_float.into())
+            }
             (Intrinsic::Bitcast, [val, ..]) => self.bitcast(*val, ir_ty, span),
             (Intrinsic::Select, [c, a, b, ..]) => self.w.op(Op::Select, &[*c, *a, *b]),
             (Intrinsic::Undef, _) => self.w.undef(ir_ty),

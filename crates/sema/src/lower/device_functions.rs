@@ -43,6 +43,9 @@ impl Lowerer<'_, '_, '_> {
             (DeviceFn::Convert { from_unsigned, to, rounding }, [x]) => {
                 self.converted(*x, from_unsigned, to.map(|p| self.w.types.prim(p)), rounding)?
             }
+            (DeviceFn::Least { greatest, .. }, [a, b]) if self.w.types.lane_prim(ty).is_some_and(Prim::is_float) => {
+                self.w.op(if greatest { Op::Fmax } else { Op::Fmin }, &[*a, *b])
+            }
             (DeviceFn::Least { greatest, unsigned }, [a, b]) => {
                 let (x, y) = if unsigned { (self.unsigned(*a)?, self.unsigned(*b)?) } else { (*a, *b) };
                 let first = self.w.op(if greatest { Op::Ge } else { Op::Le }, &[x, y]);

@@ -184,6 +184,7 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         (&["pairs", "q.fa", "long.fa"], 1, "long.fa:9: there are more sequences than queries"),
         (&["distance", "cut.fq", "r.fa"], 1, "cut.fq:8: record 2: the text ends before"),
         (&["pairs", "junk.fa", "r.fa"], 1, "junk.fa:1: record 1: a record begins with"),
+        (&["pairs", "/dev/zero", "r.fa"], 1, "/dev/zero:1: record 1: a record begins with"),
         (&["pairs", "line.fa", "r.fa"], 1, "line.fa:1: record 1: a record begins with"),
         (&["pairs", "zip.fa", "r.fa"], 1, "it is compressed"),
         (&["search", "q.fa", "letter.fa"], 1, "letter.fa:5: record 2: a sequence has letters"),

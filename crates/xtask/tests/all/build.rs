@@ -259,11 +259,67 @@ fn executables_run_without_standard_streams() {
     let folder = Folder::new("closed");
     folder.write(
         "p.impala",
-        "use std::files::*;\nfn main() -> i32 { let input = read_stdin(); print_string(\"lost\"); if input.size <= 0i64 { 7 } else { 8 } }\n",
+        "use std::files::*;\nfn main(argc: i32, argv: &[&[u8]]) -> i32 {\n\
+         if argc > 1 { print_string(\"lost\") }\nif read_stdin().size <= 0i64 { 7 } else { 8 }\n}\n",
     );
     let program = build_well(&folder, "p.impala", "a program", &[]);
-    let script = "exec \"$0\" <&- >&- 2>&-";
-    assert_eq!(Command::new("sh").args(["-c", script]).arg(&program).run_to_end().status.code(), Some(7));
+    for (script, code) in [("exec \"$0\" <&- >&- 2>&-", 7), ("exec \"$0\" print <&- >&- 2>&-", 1)] {
+        let output = Command::new("sh").args(["-c", script]).arg(&program).run_to_end();
+        assert_eq!(output.status.code(), Some(code), "{script}");
+    }
+}
+
+#[test]
+fn executables_report_output_that_is_lost() {
+    let folder = Folder::new("lost");
+    folder.write(
+        "p.impala",
+        "extern \"C\" { fn exit(i32) -> (); fn nyala_exit(i32) -> (); }\n\
+         fn main(argc: i32, argv: &[&[u8]]) -> i32 {\n\
+         if argc > 1 { for i in range(0, 100000) { print_i32(i) } }\n\
+         if argc > 2 { exit(0) }\nif argc > 3 { nyala_exit(0) }\n7\n}\n",
+    );
+    let program = build_well(&folder, "p.impala", "a program", &[]);
+    let shell = |script: &str| {
+        let output = Command::new("bash").args(["-c", script]).arg(&program).run_to_end();
+        (output.status.code(), stderr(&output))
+    };
+    let full = "error: cannot write to standard output: No space left on device (os error 28)\n";
+    assert_eq!(shell("\"$0\" >/dev/full"), (Some(7), String::new()));
+    for args in ["a", "a b", "a b c"] {
+        assert_eq!(shell(&format!("\"$0\" {args} >/dev/full")), (Some(1), full.into()), "{args}");
+        // The second one holds where a closed pipe ends no process, as below some servers.
+        for ignored in ["", "trap '' PIPE; "] {
+            let script = format!("{ignored}\"$0\" {args} | true; exit ${{PIPESTATUS[0]}}");
+            assert_eq!(shell(&script), (Some(141), String::new()), "{ignored}{args}");
+        }
+    }
+}
+
+#[test]
+fn what_is_built_goes_where_the_name_leads() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let folder = Folder::new("led");
+    folder.write("p.impala", "fn main() -> i32 { 7 }\n");
+    let (kept, other, link) = (folder.write("kept", "old"), folder.path("other"), folder.path("link"));
+    std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::hard_link(&kept, &other).unwrap();
+    symlink("kept", &link).unwrap();
+    let program = build_well(&folder, "p.impala", "link", &[]);
+    assert!(link.is_symlink());
+    assert_eq!(Command::new(program).run_to_end().status.code(), Some(7));
+    assert_eq!((kept.metadata().unwrap().mode() & 0o7777, other.metadata().unwrap().nlink()), (0o700, 2));
+    // A program that runs is replaced.
+    let sleep = folder.path("sleep");
+    std::fs::copy("/bin/sleep", &sleep).unwrap();
+    let mut running = Command::new(&sleep).arg("60").spawn().unwrap();
+    build_well(&folder, "p.impala", "sleep", &[]);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(Command::new(sleep).run_to_end().status.code(), Some(7));
+    symlink("/dev/null", folder.path("null.o")).unwrap();
+    build_well(&folder, "p.impala", "null.o", &[]);
+    assert!(folder.path("null.o").is_symlink());
 }
 
 #[test]

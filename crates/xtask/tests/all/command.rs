@@ -524,6 +524,57 @@ fn output_that_is_lost_is_an_error() {
 }
 
 #[test]
+fn files_are_written_where_their_names_lead() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let folder = Folder::new("led");
+    let kept = folder.write("kept.impala", "fn main()->i32{0}\n");
+    std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::hard_link(&kept, folder.path("other.impala")).unwrap();
+    let link = folder.path("link.impala");
+    symlink("kept.impala", &link).unwrap();
+    let well = |args: &[&str]| {
+        let output = nyala(&args.iter().map(std::ffi::OsStr::new).collect::<Vec<_>>(), 60);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{args:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let mode = |path: &Path| (path.metadata().unwrap().mode() & 0o7777, path.metadata().unwrap().nlink());
+    well(&["fmt", link.to_str().unwrap()]);
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read_to_string(folder.path("other.impala")).unwrap(), "fn main() -> i32 { 0 }\n");
+    assert_eq!(mode(&kept), (0o600, 2));
+    let out = folder.write("out.c", "");
+    std::fs::set_permissions(&out, std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("out.c", folder.path("link.c")).unwrap();
+    well(&["emit", kept.to_str().unwrap(), "--stage", "c", "-o", folder.path("link.c").to_str().unwrap()]);
+    assert!(folder.path("link.c").is_symlink() && std::fs::read_to_string(&out).unwrap().contains("main"));
+    assert_eq!(mode(&out), (0o640, 1));
+    let printed = well(&["emit", kept.to_str().unwrap(), "--stage", "c", "-o", "/dev/stdout"]);
+    assert!(printed.contains("main"), "{printed}");
+    well(&["emit", kept.to_str().unwrap(), "--stage", "c", "-o", "/dev/null"]);
+    assert!(!Path::new("/dev/null").is_file());
+}
+
+/// What a program writes to standard output by its name comes after what it has printed, also in a file.
+#[test]
+fn standard_output_has_a_name() {
+    let folder = Folder::new("named");
+    let text = "use std::files::*;\nfn main() -> i32 {\n\
+                print_string(\"one \"); assert(write_file(\"/dev/stdout\", \"two \", 4i64));\n\
+                print_string(\"three \"); assert(append_file(\"/proc/self/fd/1\", \"four \", 5i64));\n\
+                print_string(\"five\"); 0 }\n";
+    let program = folder.write("p.impala", text);
+    let out = folder.path("out");
+    for engine in ["interp", "jit"] {
+        let file = std::fs::File::create(&out).unwrap();
+        let mut command = Command::new(command());
+        command.args(["run", "--engine", engine]).arg(&program).stdout(file).stderr(Stdio::piped());
+        let output = end(own_cache(&mut command).spawn().unwrap());
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "one two three four five");
+    }
+}
+
+#[test]
 fn a_file_without_end_is_an_error() {
     for verb in ["check", "run", "test"] {
         let output = nyala(&[verb.as_ref(), "/dev/zero".as_ref()], 60);
