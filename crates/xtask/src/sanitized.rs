@@ -18,6 +18,9 @@ const FOLDERS: &[&str] = &["tests/run", "tests/seeds", "lib", "examples"];
 const SANITIZERS: &[&str] =
     &["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"];
 
+/// Longer texts, in bytes, are compiled without optimization: with checks it takes minutes.
+const MAX_OPTIMIZED: usize = 60_000;
+
 /// The units that a file takes.
 const COST: f64 = 8.0;
 
@@ -61,13 +64,14 @@ fn test(path: &Path, text: &str) -> Result<Option<String>, String> {
     let Ok(c) = nyala::emit(&mut s, "c", None) else {
         return if texts::is_limitation(&s) { Ok(Some(texts::first_error(&s))) } else { Err(s.render(false)) };
     };
+    let level = if c.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" };
     let folder = Folder::new(path)?;
     let [program, calls, main] = ["program", "calls.c", "program.c"].map(|name| folder.0.join(name));
     let written = std::fs::write(&main, c).and_then(|()| std::fs::write(&calls, calling(&suite, output.is_some())));
     written.map_err(|e| e.to_string())?;
     let mut cc = Command::new("cc");
     // The program's own `main` is another. Sanitizers have the compiler see uninitialized variables that are none.
-    cc.args(compiled_c::FLAGS).args(SANITIZERS).args(["-w", "-O1", "-c", "-Dmain=program_main"]);
+    cc.args(compiled_c::FLAGS).args(SANITIZERS).args(["-w", level, "-c", "-Dmain=program_main"]);
     expect_success(cc.arg(&main).arg("-o").arg(folder.0.join("program.o")))?;
     let mut cc = Command::new("cc");
     cc.args(SANITIZERS).arg(&calls).arg(folder.0.join("program.o")).arg("-o").arg(&program);
