@@ -69,6 +69,7 @@ pub const CUDA: Dialect = Dialect {
     math: crate::dialect::MATH,
     counts: &[(Op::Popcount, ["__popc", "__popcll"]), (Op::Clz, ["__clz", "__clzll"])],
     recursion: "",
+    masked_loads: "",
     aligned: "__align__(N)",
     bits: Bits::Union,
     halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: HALVES },

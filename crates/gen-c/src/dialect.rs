@@ -65,6 +65,8 @@ pub struct Dialect {
     pub unused: &'static str,
     /// Lines of a file with a function that calls itself on every path to its end.
     pub recursion: &'static str,
+    /// Lines of a file in which some lanes of vectors are read from memory, and others are not.
+    pub masked_loads: &'static str,
     /// Words that are no names: keywords, and functions that the compiler knows.
     pub reserved: &'static str,
     /// Features of the language.
@@ -361,6 +363,12 @@ pub const C: Dialect = Dialect {
 // A function that never returns seems to recurse without end; it is left by a function that it calls.
 #if defined(__clang__) || __GNUC__ >= 12
 #pragma GCC diagnostic ignored \"-Winfinite-recursion\"
+#endif
+",
+    masked_loads: "\
+// gcc takes a masked load for one of all lanes, and warns of lanes that are never stored.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"
 #endif
 ",
     reserved: crate::names::RESERVED,

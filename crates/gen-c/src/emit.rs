@@ -39,6 +39,8 @@ pub(crate) struct Emitter<'m> {
     pub in_lanes: Vec<bool>,
     /// Signed arithmetic is modulo 2ⁿ.
     pub wrap: bool,
+    /// Whether some lanes of vectors are read from memory, and others are not.
+    pub masked_loads: bool,
 }
 
 /// Tuples of the results of functions that have several.
@@ -75,6 +77,7 @@ pub(crate) fn emit(
         wanted_globals: Vec::new(),
         in_lanes: calls::in_lanes(module),
         wrap,
+        masked_loads: false,
     };
     if !dialect.channel.is_empty() {
         e.types.channels = crate::devices::channels(module);
@@ -126,6 +129,10 @@ pub(crate) fn emit(
     let mut out = String::from("\n");
     if recurses {
         out.push_str(dialect.recursion);
+        out.push('\n');
+    }
+    if e.masked_loads {
+        out.push_str(dialect.masked_loads);
         out.push('\n');
     }
     out.push_str(&e.types.text());

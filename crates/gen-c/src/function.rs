@@ -69,6 +69,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     home: Vec<Option<usize>>,
     /// Values with another use than as the address of a store.
     read_slots: Vec<bool>,
+    /// Addresses that whole arrays are read from or written to.
+    whole_slots: Vec<bool>,
     /// Slots as they are declared at the start of the function.
     slots: String,
     /// The variable by which a block votes.
@@ -103,6 +105,7 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         labels: FxHashMap::default(),
         home: facts::homes(function, n),
         read_slots: vec![false; n],
+        whole_slots: vec![false; n],
         slots: String::new(),
         votes: None,
         print: None,
@@ -133,6 +136,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
     fn emit(&mut self, params: &mut Vec<String>) -> Result<String> {
         self.find_steps();
         self.count_uses();
+        self.find_whole();
         self.parameters(params)?;
         self.name_values();
         let ways = ways(&self.flow);
@@ -495,9 +499,10 @@ impl<'m> FunctionEmitter<'_, 'm> {
         let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {
-            // Tools for circuits convert no addresses: an array that is also read or written as a whole is a struct.
-            TyKind::Array(..) if !self.e.dialect.channel.is_empty() => {
-                (format!("{}{name};", self.declared(ty)?), Expr::atom(name.clone()).form(Form::ArrayPlace))
+            // An array that is also read or written as a whole is a struct, so that it is accessed as one type. Tools for circuits
+            // convert no addresses at all.
+            TyKind::Array(..) if self.whole_slots[v.idx()] || !self.e.dialect.channel.is_empty() => {
+                (format!("{}{name}{unused};", self.declared(ty)?), Expr::atom(name.clone()).form(Form::ArrayPlace))
             }
             TyKind::Array(elem, n) => (
                 format!("{}{name}[{n}]{unused};", self.e.types.stored(elem, &mut self.e.names)?),

@@ -61,6 +61,7 @@ pub const HLS: Dialect = Dialect {
         (Op::Ctz, ["__builtin_ctz", "__builtin_ctzll"]),
     ],
     recursion: "",
+    masked_loads: "",
     aligned: "__attribute__((aligned(N)))",
     bits: Bits::Union,
     halves: Halves::Bits { widen: [WIDEN; 2], narrow: NARROW, direct: &[] },

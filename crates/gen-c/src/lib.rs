@@ -29,6 +29,9 @@
 //! - A value is read as another type by `memcpy`. Where a program accesses memory through pointers of several types, the
 //!   types behind its pointers are marked `may_alias`, all of them (`aliasing`). Vectors in memory are copied, since they
 //!   may lie at any element of an array.
+//! - An aggregate that is made of what is in memory gets a variable before it is stored: C compilers build it where it is
+//!   stored, though its parts may be read from there, and objects that overlap in part must not be assigned. An array that is
+//!   also accessed as a whole is a struct from its declaration on.
 //! - Tuples, structs and arrays are C structs with C's layout; an array in a struct of its own, so that it is a value.
 //!   What has no size vanishes. Vectors are structs, too, and operations on them functions with loops.
 //! - Code addresses have one type, `code`; a call converts them to the type of the function.

@@ -99,6 +99,7 @@ pub const OPENCL: Dialect = Dialect {
     ],
     counts: &[(Op::Popcount, ["popcount"; 2]), (Op::Clz, ["clz"; 2])],
     recursion: "",
+    masked_loads: "",
     aligned: "__attribute__((aligned(N)))",
     bits: Bits::AsType,
     halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: &[] },

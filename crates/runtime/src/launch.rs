@@ -3,7 +3,7 @@
 
 use crate::platforms::{Arg, Device, Error, Launch, Memory, NAMES, add_kernel_time};
 use crate::print::nyala_flush;
-use crate::system::{fail, nyala_exit, nyala_time_ns};
+use crate::system::{fail, nyala_exit, nyala_time_ns, printable};
 use crate::threads::{LoopBody, nyala_parallel};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -133,7 +133,7 @@ pub(crate) fn look_for_panics(device: Device, in_all_queues: bool) -> Result<(),
                 false => [std::ptr::null(); 2],
             };
             let at = if at.is_null() { String::new() } else { format!(" at {}", text(at)) };
-            (format!("panic{at}: {}", text(said)), String::from_utf8_lossy(bytes(kernel.name)))
+            (format!("panic{at}: {}", printable(&text(said))), String::from_utf8_lossy(bytes(kernel.name)))
         };
         nyala_flush();
         let [bx, by, bz, x, y, z] = place;

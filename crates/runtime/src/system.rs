@@ -88,9 +88,27 @@ pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     nyala_flush();
     // SAFETY: the caller's promise.
     let text = if message.is_null() { c"" } else { unsafe { CStr::from_ptr(message.cast()) } };
-    eprintln!("panic: {}", text.to_string_lossy());
+    eprintln!("panic: {}", printable(&text.to_string_lossy()));
     // SAFETY: ends the process.
     unsafe { libc::abort() }
+}
+
+/// A message as a terminal may show it, with control characters replaced as in the interpreter's diagnostics: by the pictures of
+/// Unicode that stand for them. Other lines than the first are indented, so that none seems to be another message.
+pub(crate) fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\n    "),
+            '\t' => out.push_str("    "),
+            '\0'..='\x1f' => out.extend(char::from_u32(0x2400 + u32::from(c))),
+            '\x7f' => out.push('\u{2421}'),
+            '\u{200d}' => {}
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push(char::REPLACEMENT_CHARACTER),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Like [`nyala_panic`], with the place in the program, `file:line:column in function`.
@@ -102,7 +120,7 @@ pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) ->
     nyala_flush();
     // SAFETY: the caller's promise.
     let text = |p: *const u8| if p.is_null() { c"" } else { unsafe { CStr::from_ptr(p.cast()) } };
-    eprintln!("panic at {}: {}", text(place).to_string_lossy(), text(message).to_string_lossy());
+    eprintln!("panic at {}: {}", text(place).to_string_lossy(), printable(&text(message).to_string_lossy()));
     // SAFETY: ends the process.
     unsafe { libc::abort() }
 }
@@ -198,6 +216,12 @@ pub extern "C" fn nyala_argv() -> *const *const c_char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_of_messages_are_replaced() {
+        let printed = printable("a\tb\x1b[31m\nc\r\x7f\u{202e}\u{e4}\\");
+        assert_eq!(printed, "a    b\u{241b}[31m\n    c\u{240d}\u{2421}\u{fffd}\u{e4}\\");
+    }
 
     #[test]
     fn arguments_arrive() {

@@ -3,7 +3,9 @@
 
 use crate::costs::Table;
 use crate::texts::{self, Tier};
-use crate::{Tally, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root, tidy, work};
+use crate::{
+    Tally, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root, sanitized, tidy, work,
+};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -67,6 +69,12 @@ const PARTS: &[Part] = &[
         what: What::Other(|| devices::run(false)),
     },
     Part {
+        name: "c-text",
+        about: "the C text of tests under the sanitizers of the C compiler",
+        minutes: 20.0,
+        what: What::Other(|| sanitized::run(None)),
+    },
+    Part {
         name: "processors",
         about: "programs on processors of other architectures, by QEMU",
         minutes: 25.0,
@@ -88,10 +96,16 @@ pub fn run(filter: Option<&str>, anew: bool) -> Result<bool, String> {
         for part in PARTS {
             println!("{:10} {:3.0} min  {}", part.name, part.minutes(&table), part.about);
         }
+        println!("`c-text:FILTER` runs that part for the files whose paths contain FILTER");
         return Ok(true);
     }
     let _lock = lock()?;
     build_command()?;
+    if let Some(filter) = filter.and_then(|f| f.strip_prefix("c-text:")) {
+        let tally = sanitized::run(Some(filter))?;
+        println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+        return Ok(tally.failed == 0);
+    }
     let mut known = Known::read(anew)?;
     let chosen: Vec<&Part> = PARTS.iter().filter(|p| filter.is_none_or(|f| f == p.name)).collect();
     let mut tally = Tally::default();

@@ -20,6 +20,7 @@ mod queue;
 mod random;
 mod registers;
 mod replay;
+mod sanitized;
 mod setup;
 mod snippets;
 mod texts;

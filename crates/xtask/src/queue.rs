@@ -136,7 +136,7 @@ impl Worker {
         let mut command = Command::new(this_program()?);
         command.arg("work").arg(&path).stdin(Stdio::null());
         command.stdout(printed.try_clone().map_err(io)?).stderr(printed).process_group(0);
-        command.env("XDG_CACHE_HOME", cache_folder()).current_dir(crate::root());
+        command.env("XDG_CACHE_HOME", cache_folder()).env("CC", strict_compiler()).current_dir(crate::root());
         let mut child = command.spawn().map_err(io)?;
         listener.set_nonblocking(true).map_err(io)?;
         let stream = loop {
@@ -235,6 +235,12 @@ pub fn own_seconds() -> f64 {
 pub fn cache_folder() -> PathBuf {
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.join("cache")));
     beside.unwrap_or_else(|| crate::root().join("target/cache"))
+}
+
+/// The C compiler as tests call it, so that warnings about generated text are faults: `CC` for programs under test.
+pub fn strict_compiler() -> String {
+    let named = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
+    format!("{} {}", named.as_deref().unwrap_or("cc"), nyala::compiled_c::STRICT.join(" "))
 }
 
 /// The path of this executable, which Cargo may have replaced in the meantime.

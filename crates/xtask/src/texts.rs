@@ -365,7 +365,7 @@ pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Whether a test is about diagnostics.
-fn is_of_diagnostics(path: &Path, text: &str) -> bool {
+pub fn is_of_diagnostics(path: &Path, text: &str) -> bool {
     text.contains("//~") || path.starts_with(root().join("tests/ui"))
 }
 
@@ -404,7 +404,7 @@ fn run_file(path: &Path, text: &str, run: Run, part: usize, bless: bool, tier: T
 }
 
 /// The lines that `main` should print, and its exit code, if a test has them.
-fn expected_output(text: &str) -> Option<(Vec<&str>, i32)> {
+pub fn expected_output(text: &str) -> Option<(Vec<&str>, i32)> {
     // Spaces at the end of a line are part of the output.
     let output = text.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
     let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
@@ -626,7 +626,7 @@ pub fn is_limitation(s: &Session) -> bool {
     s.sink.has_errors() && errors.all(|d| d.code == "limitation")
 }
 
-fn first_error(s: &Session) -> String {
+pub fn first_error(s: &Session) -> String {
     let error = s.sink.diagnostics.iter().find(|d| d.severity == Severity::Error);
     error.map_or(String::new(), |d| d.message.clone())
 }

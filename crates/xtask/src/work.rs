@@ -32,6 +32,10 @@ pub fn perform(words: &[String]) -> Answer {
     let malformed = || Answer { faults: vec![format!("malformed order {kind} {words:?}")], ..Answer::default() };
     match &**kind {
         "text" => texts::perform(words),
+        "sanitized" => match words {
+            [name] => crate::sanitized::perform(name),
+            _ => malformed(),
+        },
         "device" => crate::devices::perform(words),
         "found" => match words {
             [name] => Answer { faults: random::check_found(name).into_iter().collect(), ..Answer::default() },

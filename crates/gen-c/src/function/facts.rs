@@ -7,7 +7,7 @@ use crate::nodes::Step;
 use crate::{Result, bug, ops};
 use nyala_base::Id;
 use nyala_flat::{Block, Function, Inst, InstOp, Terminator, Value};
-use nyala_ir::Op;
+use nyala_ir::{Op, TyKind};
 use rustc_hash::FxHashSet;
 
 /// For each value the block of which it is a parameter.
@@ -135,6 +135,29 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 };
                 inst.args.iter().skip(is_address as usize).for_each(|v| read[v.idx()] = true);
             }
+        }
+    }
+
+    /// Finds the addresses that whole arrays are read from or written to.
+    pub(super) fn find_whole(&mut self) {
+        let types = &self.e.module.types;
+        let is_array = |ty| matches!(types.kind(ty), TyKind::Array(..));
+        for inst in self.function.blocks.iter().flat_map(|b| &b.insts) {
+            let whole = match (inst.op, inst.result) {
+                (InstOp::Op(Op::Load), Some(result)) => result,
+                (InstOp::Op(Op::Store), _) => inst.args[1],
+                _ => continue,
+            };
+            if !is_array(self.ty(whole)) {
+                continue;
+            }
+            let mut address = inst.args[0];
+            while let Some(Inst { op: InstOp::Op(Op::Bitcast | Op::Restrict | Op::Aligned), args, .. }) =
+                self.definition(address)
+            {
+                address = args[0];
+            }
+            self.whole_slots[address.idx()] = true;
         }
     }
 

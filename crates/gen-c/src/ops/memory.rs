@@ -67,11 +67,20 @@ pub(crate) fn store(f: &mut FunctionEmitter, args: &[Value]) -> Result<()> {
     }
     let place = place(f, args[0], ty)?;
     let raw = f.raw(args[1])?;
-    let value = if matches!(raw.form, Form::Braces(_)) { raw } else { f.e.rendered(raw, false)? };
+    let mut value = if matches!(raw.form, Form::Braces(_)) { raw } else { f.e.rendered(raw, false)? };
+    // Compilers build an aggregate part by part where it is stored, though the parts may be read from there; and memory
+    // that overlaps in part is not copied as a whole.
+    if value.reads && !is_scalar(f, ty) {
+        value = f.spill(value, ty)?;
+    }
     f.flush(true)?;
     let joined = Expr::atom("").of(&[&place, &value]);
     f.push(Node::Do { text: format!("{} = {}", place.text, initializer(&value, false)), vars: joined.vars });
     Ok(())
+}
+
+fn is_scalar(f: &FunctionEmitter, ty: Ty) -> bool {
+    matches!(f.e.module.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code)
 }
 
 pub(crate) fn alloc(f: &mut FunctionEmitter, result: Value, n: Value, op: InstOp) -> Result<()> {

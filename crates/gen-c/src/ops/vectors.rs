@@ -42,6 +42,7 @@ fn helper(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst) -> Result<String> 
     };
     let Some((prim, n)) = types.as_vector(f.ty(subject)) else { return Err(bug("lanes of no vector")) };
     let mask = op.mask(args);
+    f.e.masked_loads |= mask.is_some() && matches!(op, VectorOp::Load | VectorOp::Gather);
     let mask_name = match mask {
         Some(mask) => format!(", {} mask", f.type_name(f.ty(mask))?),
         None => String::new(),

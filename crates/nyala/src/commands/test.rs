@@ -52,6 +52,33 @@ struct File {
 /// A failure: the index of the test, or `None` for the whole file; the engine's name; and a description.
 type Failure = (Option<usize>, &'static str, String);
 
+/// What has ended of the tests.
+#[derive(Default)]
+struct Report {
+    /// The number of files whose tests have ended.
+    ended: usize,
+    /// Whether a line of progress stands on the terminal.
+    has_progress: bool,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Report {
+    fn show_progress(&mut self, n_files: usize) {
+        if std::io::stderr().is_terminal() && self.ended < n_files {
+            eprint!("\r{} of {n_files} files ", self.ended);
+            self.has_progress = true;
+        }
+    }
+
+    fn clear_progress(&mut self) {
+        if std::mem::take(&mut self.has_progress) {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
 impl Test {
     pub fn run(&self) -> u8 {
         if let Some(first) = self.worker {
@@ -103,63 +130,64 @@ impl Test {
                 eprintln!("skipped: everything under {}, since {what} is missing", engine.name);
             }
         }
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let results: Vec<Mutex<Vec<Failure>>> = files.iter().map(|_| Mutex::default()).collect();
+        let next = AtomicUsize::new(0);
+        let report = Mutex::new(Report::default());
         std::thread::scope(|scope| {
             for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
                 scope.spawn(|| {
                     while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let i = files.iter().position(|f| std::ptr::eq(f, file)).unwrap_or(0);
                         let failures = self.run_file(file);
-                        *results[i].lock().unwrap_or_else(|e| e.into_inner()) = failures;
-                        done.fetch_add(1, Ordering::Relaxed);
+                        let mut report = report.lock().unwrap_or_else(|e| e.into_inner());
+                        report.clear_progress();
+                        self.show_file(file, &failures, files.len(), &mut report);
+                        if start.elapsed() > Duration::from_secs(1) {
+                            report.show_progress(files.len());
+                        }
                     }
                 });
             }
-            let progress = std::io::stderr().is_terminal();
-            while done.load(Ordering::Relaxed) < files.len() {
-                std::thread::sleep(Duration::from_millis(20));
-                if progress && start.elapsed() > Duration::from_secs(1) {
-                    eprint!("\r{} of {} files ", done.load(Ordering::Relaxed), files.len());
-                }
-            }
-            if progress {
-                eprint!("\r\x1b[K");
-            }
         });
-        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-        for (file, failures) in files.iter().zip(results) {
-            let failures = failures.into_inner().unwrap_or_else(|e| e.into_inner());
-            let whole: Vec<_> = failures.iter().filter(|f| f.0.is_none()).collect();
-            let total = file.wanted.iter().filter(|w| **w).count();
-            let is_limitation = |f: &&Failure| f.2.contains("error[limitation]");
-            for group in group(&whole) {
-                println!(
-                    "{} {}: {group}",
-                    if whole.iter().all(is_limitation) { "SKIPPED" } else { "FAILED" },
-                    file.path.display()
-                );
-            }
-            if !whole.is_empty() && !whole.iter().all(is_limitation) {
-                failed += total;
-                group(&whole).iter().for_each(|how| self.note(file, None, how));
-                continue;
-            }
-            for (i, test) in file.suite.tests.iter().enumerate().filter(|t| file.wanted[t.0]) {
-                let own: Vec<_> = failures.iter().filter(|f| f.0 == Some(i)).collect();
-                for group in group(&own) {
-                    println!("FAILED {}:{}: `{}`: {group}", file.path.display(), test.line, test.name);
-                    self.note(file, Some(test), &group);
-                }
-                match (own.is_empty(), whole.is_empty()) {
-                    (false, _) => failed += 1,
-                    (true, true) => passed += 1,
-                    (true, false) => skipped += 1,
-                }
-            }
-        }
+        let mut report = report.into_inner().unwrap_or_else(|e| e.into_inner());
+        report.clear_progress();
+        let Report { passed, failed, skipped, .. } = report;
         println!("{passed} passed, {failed} failed, {skipped} skipped");
         if failed == 0 { 0 } else { FAILED }
+    }
+
+    /// Shows the tests of a file, one of `n_files`, when they have ended, and counts them.
+    fn show_file(&self, file: &File, failures: &[Failure], n_files: usize, report: &mut Report) {
+        report.ended += 1;
+        let whole: Vec<_> = failures.iter().filter(|f| f.0.is_none()).collect();
+        let total = file.wanted.iter().filter(|w| **w).count();
+        let is_limitation = |f: &&Failure| f.2.contains("error[limitation]");
+        let is_skipped = whole.iter().all(is_limitation);
+        for group in group(&whole) {
+            println!("{} {}: {group}", if is_skipped { "SKIPPED" } else { "FAILED" }, file.path.display());
+        }
+        if !whole.is_empty() && !is_skipped {
+            report.failed += total;
+            group(&whole).iter().for_each(|how| self.note(file, None, how));
+            return;
+        }
+        let mut passed = 0;
+        for (i, test) in file.suite.tests.iter().enumerate().filter(|t| file.wanted[t.0]) {
+            let own: Vec<_> = failures.iter().filter(|f| f.0 == Some(i)).collect();
+            for group in group(&own) {
+                println!("FAILED {}:{}: `{}`: {group}", file.path.display(), test.line, test.name);
+                self.note(file, Some(test), &group);
+            }
+            match (own.is_empty(), whole.is_empty()) {
+                (false, _) => report.failed += 1,
+                (true, true) => passed += 1,
+                (true, false) => report.skipped += 1,
+            }
+        }
+        report.passed += passed;
+        // With one file, the last line says it.
+        if n_files > 1 && passed > 0 {
+            println!("{}: {passed} passed", file.path.display());
+        }
+        let _ = std::io::stdout().flush();
     }
 
     /// Prints a failure as JSON, if `--json` is given.

@@ -206,12 +206,19 @@ impl<'a> Checker<'a, '_> {
                 self.const_operation(BinaryOp::Sub, zero, n)
             }
             ExprKind::Unary(UnaryOp::Not, e) => {
-                let (no, value) = (Kind::Const(Const::Bool(false)), self.const_value(*e, depth, parts)?);
-                let no = self.p.types.mk(no);
-                if !self.is_bool(value) {
-                    return None;
+                let value = self.const_value(*e, depth, parts)?;
+                if value == TypeTable::ERROR {
+                    return Some(value);
                 }
-                self.const_operation(BinaryOp::Eq, value, no)
+                if self.is_bool(value) {
+                    let no = self.p.types.mk(Kind::Const(Const::Bool(false)));
+                    return self.const_operation(BinaryOp::Eq, value, no);
+                }
+                // All bits set: the greatest number of an unsigned type, else -1.
+                let unsigned = self.const_prim(*e, depth, parts).filter(|p| !p.is_signed());
+                let ones = unsigned.map_or(-1, |p| i128::from(u64::MAX >> (64 - p.bits())));
+                let ones = self.p.types.mk(int(ones));
+                self.const_operation(BinaryOp::Sub, ones, value)
             }
             ExprKind::Cast(e, _) => self.const_value(*e, depth, parts),
             ExprKind::Block(block) if block.stmts.is_empty() => self.const_value(block.result?, depth, parts),
@@ -236,6 +243,52 @@ impl<'a> Checker<'a, '_> {
             }
             _ => None,
         }
+    }
+
+    /// The integer type that a constant expression says: by a literal's suffix, a conversion, a static, a parameter.
+    fn const_prim(&mut self, e: ExprId, depth: u32, parts: &mut u32) -> Option<Prim> {
+        *parts += 1;
+        if depth > MAX_DEPTH || *parts > MAX_PARTS {
+            return None;
+        }
+        let depth = depth + 1;
+        let named = |ty: &TypeKind| match ty {
+            TypeKind::Path(Path { root: false, names, type_args: None, .. }) if names.len() == 1 => {
+                primitive(&names[0].text)
+            }
+            _ => None,
+        };
+        let prim = match &self.ast()[e].kind {
+            ExprKind::Int { suffix, .. } => Prim::from_name((*suffix)?.text()),
+            ExprKind::Char(_) => Some(Prim::U8),
+            ExprKind::Unary(_, e) => self.const_prim(*e, depth, parts),
+            ExprKind::Cast(_, ty) => named(&self.ast()[*ty].kind),
+            ExprKind::Block(block) if block.stmts.is_empty() => self.const_prim(block.result?, depth, parts),
+            ExprKind::Binary { lhs, rhs, .. } => {
+                self.const_prim(*lhs, depth, parts).or_else(|| self.const_prim(*rhs, depth, parts))
+            }
+            ExprKind::Path(path) => {
+                let Found::Entity(entity) = self.find(path, false) else { return None };
+                match entity {
+                    Entity::Type(ty) => self.const_param(ty),
+                    Entity::Static(id) => {
+                        let info = &self.p.statics[id.0 as usize];
+                        let (ast, module, ns) = (info.ast, info.module, info.ns);
+                        let old = std::mem::replace(&mut self.at, At { module, ns });
+                        let prim = match (ast.ty, ast.init) {
+                            (Some(ty), _) => named(&self.ast()[ty].kind),
+                            (None, Some(init)) => self.const_prim(init, depth, parts),
+                            (None, None) => None,
+                        };
+                        self.at = old;
+                        prim
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        prim.filter(|p| p.is_int())
     }
 
     fn const_operation(&mut self, op: BinaryOp, a: Ty, b: Ty) -> Option<Ty> {

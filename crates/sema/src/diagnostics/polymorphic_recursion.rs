@@ -1,7 +1,8 @@
 //! A generic function needs itself for ever larger types, or a generic type contains itself with ever larger arguments.
 //!
 //! The compiler makes an instance for each type that is used. If each instance needs another one, there would be
-//! infinitely many. Up to 64 nested instances of one function or type are allowed.
+//! infinitely many. Up to 64 nested instances of one function or type are allowed, up to 1,000 of a
+//! function if only constants differ; so a recursion that ends, but not sooner, is refused as well.
 //!
 //! ```impala
 //! fn f[T](x: T, n: i32) -> i32 { if n == 0 { 0 } else { f((x, x), n - 1) } }
@@ -17,18 +18,20 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `ty` is the type of the instance that is needed.
-pub fn of_function(span: Span, name: &str, ty: &str) -> Diagnostic {
-    Diagnostic::error("polymorphic-recursion", span, format!("`{name}` needs itself for ever larger types"))
-        .label(format!("one of them is `{}`", cut(ty)))
-        .hint("pass what grows as a value: in a list of known type, or behind a pointer")
-}
-
-/// `instance` is the one that is needed.
-pub fn of_constants(span: Span, name: &str, instance: &str) -> Diagnostic {
-    Diagnostic::error("polymorphic-recursion", span, format!("`{name}` needs itself for ever more constants"))
+/// `instance` is one that is needed, beyond the limit on instances of a function that need each other.
+pub fn of_function(span: Span, name: &str, instance: &str, limit: usize, has_constants: bool) -> Diagnostic {
+    let (what, hint) = match has_constants {
+        false => ("ever larger types", "pass what grows as a value: in a list of known type, or behind a pointer"),
+        true => (
+            "ever more constants",
+            "if it does not end: end it by an `if` whose condition compares constants only, `if N == 0 { … } else { … }`; if it \
+             does: let each call halve what is left, or count by a value, which has no limit",
+        ),
+    };
+    let message = format!("`{name}` needs itself for {what}, more than {limit} in a row");
+    Diagnostic::error("polymorphic-recursion", span, message)
         .label(format!("one of them is `{}`", cut(instance)))
-        .hint("end it by an `if` whose condition compares constants only, `if N == 0 { … } else { … }`")
+        .hint(hint)
 }
 
 pub fn of_type(span: Span, ty: &str) -> Diagnostic {

@@ -12,6 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Limit on the instances of one function that need each other.
 const MAX_NESTED: usize = 64;
 
+/// The limit where only constants differ, which do not grow as types do.
+const MAX_NESTED_CONSTANTS: usize = 1000;
+
 /// Limit on the instances of all generic functions and types.
 const MAX_INSTANCES: usize = 100_000;
 
@@ -78,14 +81,16 @@ impl Lowerer<'_, '_, '_> {
             self.env = old_env;
             return self.w.undef(ty);
         }
-        if !info.generics.is_empty() && self.is_endless(&key) {
+        if !info.generics.is_empty()
+            && let Some(limit) = self.exceeds_nesting(&key)
+        {
             let name = &info.ast.name.text;
-            let shown = self.types.show(fn_ty, p);
             let constants = info.generics.iter().any(|g| p.type_params[g.0 as usize].constant.is_some());
-            self.sink.push(match constants {
-                true => polymorphic_recursion::of_constants(span, &short(name), &self.show_instance(name, &key.1)),
-                false => polymorphic_recursion::of_function(span, &short(name), &shown),
-            });
+            let shown = match constants {
+                true => self.show_instance(name, &key.1),
+                false => self.types.show(fn_ty, p),
+            };
+            self.sink.push(polymorphic_recursion::of_function(span, &short(name), &shown, limit, constants));
             let ty = self.ir_ty(fn_ty);
             self.env = old_env;
             return self.w.undef(ty);
@@ -135,18 +140,33 @@ impl Lowerer<'_, '_, '_> {
         std::mem::replace(&mut self.env, new)
     }
 
-    /// Whether too many instances of one function needed each other.
-    fn is_endless(&self, key: &InstanceKey) -> bool {
+    /// The limit on the instances of one function that need each other, if there are more with this one.
+    fn exceeds_nesting(&self, key: &InstanceKey) -> Option<usize> {
         let mut n = 0;
+        let mut limit = MAX_NESTED;
         let mut at = self.instances.current.as_ref();
         while let Some(parent) = at {
-            n += usize::from(parent.0 == key.0);
-            if n > MAX_NESTED {
-                return true;
+            if parent.0 == key.0 {
+                if n == 0 && self.differ_in_constants(key, parent) {
+                    limit = MAX_NESTED_CONSTANTS;
+                }
+                n += 1;
+            }
+            if n > limit {
+                return Some(limit);
             }
             at = self.instances.parents.get(parent).and_then(|p| p.as_ref());
         }
-        false
+        None
+    }
+
+    /// Whether two instances of a function have the same types, apart from constants. Nested functions are lowered where they
+    /// are needed, so that their instances nest in each other.
+    fn differ_in_constants(&self, a: &InstanceKey, b: &InstanceKey) -> bool {
+        let info = &self.p.fns[a.0.0 as usize];
+        let is_constant = |g: &ParamId| self.p.type_params[g.0 as usize].constant.is_some();
+        (info.top_level || info.owner != FnOwner::None)
+            && info.generics.iter().zip(a.1.iter().zip(b.1.iter())).all(|(g, (x, y))| x == y || is_constant(g))
     }
 
     /// Counts one more instance. Returns whether there are too many, which is reported once.

@@ -31,13 +31,64 @@ fn examples_are_programs_in_c() {
         let (text, program) = (folder.path("program.c"), folder.path("program"));
         emit(&source, &text);
         let mut cc = Command::new("cc");
-        cc.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-ffp-contract=off", "-o"]).arg(&program).arg(&text);
+        cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wstrict-aliasing=2", "-Werror"]);
+        cc.args(["-Wno-unused-parameter", "-ffp-contract=off", "-o"]).arg(&program).arg(&text);
         sh(cc.arg(runtime()).args(["-lm", "-lpthread", "-ldl"]));
         let printed = sh(&mut Command::new(&program));
         let source = std::fs::read_to_string(&source).expect("the source");
         let expected = source.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
         let expected: Vec<&str> = expected.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
         assert_eq!(printed.lines().collect::<Vec<_>>(), expected, "{name}");
+    }
+}
+
+#[test]
+fn warnings_about_the_text_are_no_errors() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        skip("a C compiler");
+        return;
+    }
+    let folder = Folder::new("c text that is warned of");
+    // The loop goes past the end of the array, and never runs.
+    let source = folder.write(
+        "p.impala",
+        "fn work(k: i32) -> i32 {\n\
+             let mut cells: [i32 * 23];\n\
+             for i in range(0, 23) { cells(i) = i }\n\
+             let mut sum = 0;\n\
+             if k > 5 { for i in range(0, 40) { sum += cells(i) } }\n\
+             sum + cells(k)\n\
+         }\n\
+         fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_i32(work(argc)); println(); 0 }\n",
+    );
+    let args: [&OsStr; 4] = ["run".as_ref(), "--engine".as_ref(), "c".as_ref(), source.as_ref()];
+    let output = nyala(&args, 120);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
+}
+
+#[test]
+fn variables_that_are_not_set_are_warned_of() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        skip("a C compiler");
+        return;
+    }
+    let folder = Folder::new("c text of variables");
+    // Masked loads make a compiler see such variables where there are none, but only they.
+    for (name, program, is_silent) in [
+        ("plain", "extern fn f(k: i32) -> i32 { let mut a: [i32 * 4]; if k > 2 { a(k) = k } a(k + 1) }\n", false),
+        (
+            "masked",
+            "extern \"thorin\" { fn rv_any(bool) -> bool; }\n\
+             extern fn f(a: &mut [i32], n: i32) -> () {\n\
+                 for i in vectorize(8, 0, n) { if rv_any(a(i) > 0) { a(i) = a(i + 1) } }\n\
+             }\n",
+            true,
+        ),
+    ] {
+        let source = folder.write(&format!("{name}.impala"), program);
+        let text = emit(&source, &folder.path("p.c"));
+        assert_eq!(text.contains("ignored \"-Wmaybe-uninitialized\""), is_silent, "{text}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::common::{Folder, RunToEnd, command, nyala, stderr};
 use std::ffi::OsStr;
+use std::process::{Command, Stdio};
 
 fn run(args: &[&std::ffi::OsStr]) -> (Option<i32>, String, String) {
     let mut all: Vec<&std::ffi::OsStr> = vec!["test".as_ref()];
@@ -21,7 +22,8 @@ fn a_folder_of_tests() {
     folder.write("deeper/b.impala", "fn test_b() -> bool { true }\nfn test_c() { }\nfn main() -> i32 { 0 }\n");
     folder.write("no_tests.impala", "fn main() -> i32 { nonsense }\n");
     let (code, out, err) = run(&[folder.0.as_os_str()]);
-    assert_eq!((code, out.as_str()), (Some(0), "3 passed, 0 failed, 0 skipped\n"), "{err}");
+    assert!(code == Some(0) && out.ends_with("\n3 passed, 0 failed, 0 skipped\n"), "{out}{err}");
+    assert!(out.contains("a.impala: 2 passed\n") && out.contains("b.impala: 1 passed\n"), "{out}");
     assert!(err.contains("warning[not-a-test]"), "{err}");
     let (code, out, _) = run(&["--filter".as_ref(), "twice(2)".as_ref(), folder.0.as_os_str()]);
     assert_eq!((code, out.as_str()), (Some(0), "1 passed, 0 failed, 0 skipped\n"));
@@ -29,6 +31,28 @@ fn a_folder_of_tests() {
     assert!(code == Some(2) && err.contains("no tests found"), "{err}");
     let (code, _, err) = run(&[folder.0.join("missing").as_os_str()]);
     assert!(code == Some(1) && err.contains("cannot read"), "{err}");
+}
+
+/// What has ended is shown while other tests run.
+#[test]
+fn files_are_shown_as_they_end() {
+    use std::io::{BufRead, BufReader};
+    let folder = Folder::new("tests that end at different times");
+    folder.write("a.impala", "fn test_a() -> bool { true }\n");
+    let go = folder.path("go");
+    let wait = format!("while !file_exists(\"{}\") {{ }}", go.display());
+    folder.write("b.impala", &format!("use std::files::*;\nfn test_b() -> () {{ {wait} }}\n"));
+    let mut test = Command::new(command());
+    test.args(["test", "--timeout", "1000", "--engine", "-O3"]).arg(&folder.0);
+    let mut child = test.stdout(Stdio::piped()).spawn().expect("the command");
+    let mut said = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut next = || said.next().and_then(Result::ok).unwrap_or_default();
+    let first = next();
+    std::fs::write(&go, "").expect("a file");
+    let rest = [next(), next()];
+    assert!(child.wait().expect("the end of the command").success());
+    assert!(first.ends_with("a.impala: 1 passed") && rest[0].ends_with("b.impala: 1 passed"), "{first} {rest:?}");
+    assert_eq!(rest[1], "2 passed, 0 failed, 0 skipped");
 }
 
 #[test]
