@@ -335,6 +335,9 @@ impl FunctionEmitter<'_, '_> {
             let ended = self.lifetimes.ends_after.remove(&(b, i));
             self.end_slots(ended);
         }
+        if let (Some(last), Some(origins), Some(scope)) = (block.insts.last(), &mut self.e.origins, self.scope) {
+            self.at = origins.suffix_of_jump(scope, last.span);
+        }
         self.emit_terminator(b, &block.term)
     }
 

@@ -252,6 +252,13 @@ impl Session {
         Origins { calls: &self.calls, libraries: &self.library_files }
     }
 
+    /// The place itself, or the innermost call in the program's own files that led there.
+    fn own_place(&self, span: Span) -> Span {
+        let calls = self.calls.around(span).map(|(_, span)| span);
+        let own = std::iter::once(span).chain(calls).find(|span| !self.library_files.contains(&span.file));
+        own.unwrap_or(span)
+    }
+
     /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. One
     /// in a library is reported at the program's call of the library, once for each. Other places that matter are shown outside
     /// of libraries: where these were called.
@@ -637,12 +644,7 @@ impl Session {
                     let text = report.render(&s.sources, false);
                     text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
                 };
-                let place = |span: Span| {
-                    let calls = s.calls.around(span).map(|(_, span)| span);
-                    let mut all = std::iter::once(span).chain(calls);
-                    let own = all.find(|span| !s.library_files.contains(&span.file));
-                    s.sources.place(own.unwrap_or(span))
-                };
+                let place = |span: Span| s.sources.place(s.own_place(span));
                 nyala_flat::insert_checks(module, checks, &nyala_flat::Texts { site: &site, place: &place });
             },
             |()| 0,
@@ -694,7 +696,8 @@ impl Session {
         let emitted = self.time(
             "emit",
             |s| {
-                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &s.sources, folder });
+                let own = |span| s.own_place(span);
+                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &s.sources, folder, own: &own });
                 nyala_gen_llvm::emit_module(module, &options, lines)
             },
             |_| 0,
