@@ -402,6 +402,7 @@ impl Session {
             s.checked(world)
         })?;
         self.ensures = std::mem::take(&mut world.ensures);
+        world.keeps_faults = self.checks() != nyala_flat::Checks::default();
         self.compute_statics(&mut world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, fault) in std::mem::take(&mut world.fold_warnings) {
@@ -585,6 +586,9 @@ impl Session {
         let mut failures = nyala_flat::ensure::watch(&mut module, &self.ensures, self.origins());
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
+        if !self.checks().overflow {
+            nyala_flat::wrap_constants(&mut module);
+        }
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
             if pass.name == "lower-launches" {
@@ -617,6 +621,8 @@ impl Session {
         ensures::report(self, &failures)?;
         self.prepare_devices(&mut module)?;
         self.insert_checks(&mut module)?;
+        // Checked arithmetic on constants is reported before, and nothing else may be undefined to a compiler.
+        nyala_flat::wrap_constants(&mut module);
         Ok((module, sources))
     }
 
