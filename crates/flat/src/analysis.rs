@@ -47,6 +47,29 @@ impl Cfg {
         Cfg { rpo, position, preds, idom }
     }
 
+    /// The block through which control leaves each block in any case, the nearest one; `None` if there is no such block, or if the
+    /// block is unreachable. An endless loop counts as one that ends.
+    pub fn post_dominators(&self) -> Vec<Option<Block>> {
+        let exit = self.position.len();
+        let mut succs = vec![Vec::new(); exit + 1];
+        for &b in &self.rpo {
+            for &pred in &self.preds[b.idx()] {
+                succs[pred.idx()].push(b.idx());
+            }
+        }
+        for &b in &self.rpo {
+            if succs[b.idx()].is_empty() {
+                succs[b.idx()].push(exit);
+            }
+        }
+        if exit > 0 {
+            graph::connect_to_exit(&mut succs, 0, exit);
+        }
+        let after = graph::post_dominators(&succs, exit);
+        let block = |&at: &usize| (at < exit).then(|| Block::from_idx(at));
+        after[..exit].iter().map(block).collect()
+    }
+
     /// Whether a block is reachable from the entry.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.position[block.idx()] != usize::MAX

@@ -26,15 +26,16 @@
 //!
 //! Arithmetic in lanes is checked before the vectorizer: see `lanes.rs`.
 //!
+//! Arithmetic may stand before the branch that guards it in the source: it is checked where its result is used, see `needed.rs`.
+//!
 //! Not checked are memory of foreign functions, masked vectors for initialized lanes, and kernels on devices.
-//! Arithmetic whose result is only used on some of the ways from its block is not checked either: it may stand before the branch
-//! that guards it in the source.
 
 mod arithmetic;
 mod checker;
 mod code;
 mod guards;
 mod lanes;
+mod needed;
 mod shadows;
 mod versions;
 
@@ -42,6 +43,7 @@ use crate::data::*;
 use crate::kernels::inline::inline;
 use crate::simplify::simplify_function;
 use checker::Checker;
+pub(crate) use needed::needed;
 pub use lanes::insert_lane_checks;
 use nyala_base::{Id, Span};
 use nyala_ir::{Prim, Ty, Types, layout};
@@ -55,7 +57,7 @@ const MAX_FUNCTION: usize = 100_000;
 pub struct Checks {
     /// Accesses stay within the block, variable or static that their address belongs to, which is alive.
     pub bounds: bool,
-    /// Signed sums, differences and products fit their type.
+    /// Signed sums, differences, products and quotients fit their type; no integer is divided by zero.
     pub overflow: bool,
     /// Addresses are not null.
     pub null: bool,
@@ -202,8 +204,9 @@ struct Tables {
     given: Func,
     product: Func,
     lanes: Func,
-    /// What stands for the report of an overflow in lanes.
+    /// What stands for reports in lanes: of an overflow, of a division by zero.
     overflow_in_lanes: Option<Func>,
+    division_in_lanes: Option<Func>,
     statics: (GlobalId, Ty),
     /// How many functions the program had before.
     n_funcs: usize,
@@ -212,7 +215,8 @@ struct Tables {
 impl Tables {
     fn new(module: &mut Module) -> Tables {
         let n_funcs = module.funcs.len();
-        let overflow_in_lanes = module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(lanes::REPORT));
+        let report = |symbol| module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(symbol));
+        let (overflow_in_lanes, division_in_lanes) = (report(lanes::OVERFLOW), report(lanes::DIVISION));
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));
         let (bytes, object) = (t.ptr(u8), object_ty(t));
@@ -247,6 +251,7 @@ impl Tables {
             product: foreign("nyala_check_product", &[i64, i64], &[bool_ty]),
             lanes: foreign("nyala_check_lanes", &[u64, bytes, i64, u64, u64, object, bytes, bytes, bytes], &[]),
             overflow_in_lanes: overflow_in_lanes.map(Func::from_idx),
+            division_in_lanes: division_in_lanes.map(Func::from_idx),
             statics: (statics, ty),
             n_funcs,
         }

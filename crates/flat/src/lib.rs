@@ -24,6 +24,7 @@
 
 pub mod analysis;
 mod checks;
+mod constants;
 pub mod counts;
 mod data;
 pub mod ensure;
@@ -43,6 +44,7 @@ mod vector;
 mod verify;
 
 pub use checks::{Checks, Texts, insert_checks, insert_lane_checks};
+pub use constants::{constant_faults, wrap_constants};
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
 pub use kernels::accesses::{Cost, costs};

@@ -340,6 +340,9 @@ impl FunctionEmitter<'_, '_> {
                 self.part(b, (i + 1) / MAX_IN_BLOCK);
             }
         }
+        if let (Some(last), Some(origins), Some(scope)) = (block.insts.last(), &mut self.e.origins, self.scope) {
+            self.at = origins.suffix_of_jump(scope, last.span);
+        }
         self.emit_terminator(b, &block.term)
     }
 

@@ -12,7 +12,7 @@
 //!                      abi  aliases  assembly  gpu  nvptx  amdgpu
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
-//! modules in memory    module  divisions  loads  libdevice
+//! modules in memory    module  divisions  loads  libdevice  endless
 //! machine code         jit  locate
 //! ```
 
@@ -24,6 +24,7 @@ mod comparisons;
 pub mod diagnostics;
 mod divisions;
 mod emit;
+mod endless;
 mod function;
 mod gpu;
 mod instructions;

@@ -3,6 +3,7 @@
 use crate::assembly::AsmCheck;
 use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::emit::{Emitted, emit_module};
+use crate::endless::{self, Loops, Outcome};
 use crate::gpu::LIBDEVICE;
 use crate::options::{Options, Sanitizer};
 use crate::{divisions, libdevice, loads, targets};
@@ -36,6 +37,8 @@ pub struct LlvmModule {
     target: Target,
     options: Options,
     asm_checks: Vec<AsmCheck>,
+    /// What the module was read from, for a second reading.
+    text: String,
 }
 
 /// LLVM's diagnostic handler, which notes errors; without it an error would end the process.
@@ -134,6 +137,7 @@ impl LlvmModule {
             target: target.clone(),
             options: options.clone(),
             asm_checks: asm_checks.to_vec(),
+            text: text.to_string(),
         })
     }
 
@@ -144,8 +148,11 @@ impl LlvmModule {
 
     /// Runs LLVM's default pipeline for the module's optimization level, then works around miscompilations.
     pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
-        let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
-        self.run_passes(&pipeline)?;
+        self.run_pipeline()?;
+        let loops = Loops::of(&self.module);
+        if self.options.opt_level > 0 && !loops.is_empty() {
+            self.settle(&loops)?;
+        }
         if self.target.is_gpu() && self.options.opt_level == 0 {
             // A kernel's stack is small: calls in tail position are loops at each level.
             self.run_passes("function(tailcallelim)")?;
@@ -160,6 +167,32 @@ impl LlvmModule {
             Some(sanitizer) => self.sanitize(sanitizer),
             None => Ok(()),
         }
+    }
+
+    fn run_pipeline(&mut self) -> Result<(), Box<Diagnostic>> {
+        self.run_passes(&format!("default<O{}>", self.options.opt_level.min(3)))?;
+        match self.options.opt_level > 0 && endless::has_fixed_exits(&self.module) {
+            true => self.run_passes(
+                "function(loop-simplify,lcssa,loop-mssa(simple-loop-unswitch<nontrivial;trivial>),simplifycfg)",
+            ),
+            false => Ok(()),
+        }
+    }
+
+    /// Settles what becomes of endless loops, see `endless.rs`.
+    fn settle(&mut self, loops: &Loops) -> Result<(), Box<Diagnostic>> {
+        let mut other = LlvmModule::new(&self.text, &self.target, &self.options, &self.asm_checks)?;
+        endless::forget(&other.module);
+        other.run_pipeline()?;
+        match loops.compare(&Loops::of(&other.module)) {
+            Outcome::Keep => {}
+            Outcome::Trap => {
+                endless::trap(&self.module).map_err(bug)?;
+                self.run_passes("function(simplifycfg)")?;
+            }
+            Outcome::Other => *self = other,
+        }
+        Ok(())
     }
 
     /// Reports each access of memory to a tool. Comes last, so that only accesses that are left count.

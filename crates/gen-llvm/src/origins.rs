@@ -11,6 +11,8 @@ pub struct Lines<'a> {
     pub sources: &'a Sources,
     /// The folder that relative file names start from.
     pub folder: &'a str,
+    /// The place in the program's own files that code of a library serves.
+    pub own: &'a dyn Fn(Span) -> Span,
 }
 
 /// The function that instructions belong to.
@@ -111,6 +113,13 @@ impl<'a> Origins<'a> {
             }
         };
         format!(", !dbg !{node}")
+    }
+
+    /// The suffix of an instruction that only leads to others: it belongs to the program's own code, even if a library decides.
+    /// Where a loop is left of which LLVM has removed the rest, this is its place.
+    pub fn suffix_of_jump(&mut self, scope: Scope, span: Span) -> String {
+        let own = (self.lines.own)(span);
+        self.suffix(scope, own)
     }
 
     /// Writes all metadata, at the end of the module.

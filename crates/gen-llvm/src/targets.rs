@@ -57,6 +57,10 @@ mod shims {
 
 pub(crate) use shims::*;
 
+/// LLVM's options for code that nothing defined reaches: it ends in a trap, instead of going on in whatever lies behind it. Calls that
+/// do not come back need none.
+const TRAPS: [&CStr; 2] = [c"-trap-unreachable", c"-no-trap-after-noreturn"];
+
 /// Registers the native target with LLVM and keeps the linker from dropping the shims; sets LLVM's options.
 pub(crate) fn initialize() {
     static OPTIONS: Once = Once::new();
@@ -64,7 +68,7 @@ pub(crate) fn initialize() {
     LLVM_InitializeNativeAsmPrinter();
     LLVM_InitializeNativeAsmParser();
     OPTIONS.call_once(|| {
-        let arguments = [c"nyala".as_ptr(), rounding::OPTION.as_ptr()];
+        let arguments = [c"nyala".as_ptr(), rounding::OPTION.as_ptr(), TRAPS[0].as_ptr(), TRAPS[1].as_ptr()];
         // SAFETY: as many C strings as it says, and no overview; once, before any pass runs.
         unsafe {
             LLVMParseCommandLineOptions(arguments.len() as i32, arguments.as_ptr(), std::ptr::null());

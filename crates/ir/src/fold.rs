@@ -103,8 +103,12 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
     }
     if let (Some(x), Some(y)) = (la, lb) {
         let (bits, overflow) = eval_arith(op, prim, x, y)?;
+        // The fault belongs to the run, which may never come here.
         if overflow {
             w.note(ConstantFault::Overflow);
+            if !w.folds_overflow {
+                return None;
+            }
         }
         return Some(w.lit(ty, bits));
     }
@@ -147,8 +151,11 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
         // If neither `x + c1` nor the whole overflows, `x + (c1 + c2)` does not.
         Op::Add if w.is_op(a, Op::Add) => {
             let (x, c1) = (w.args(a)[0], w.args(a)[1]);
-            let (sum, overflow) = eval_arith(Op::Add, prim, w.as_uniform(c1)?, c)?;
-            if !overflow {
+            let first = w.as_uniform(c1)?;
+            let (sum, overflow) = eval_arith(Op::Add, prim, first, c)?;
+            // With one sign, it overflows if one of the two does.
+            let hides_fault = prim.is_signed() && (first as i64 ^ c as i64) < 0;
+            if !overflow && !(hides_fault && w.keeps_faults) {
                 let sum = w.lit(ty, sum);
                 return Some(w.op(Op::Add, &[x, sum]));
             }

@@ -156,6 +156,11 @@ pub struct World {
     fast: bool,
     /// Faults that folding came across, to be reported as warnings.
     pub fold_warnings: Vec<(Span, ConstantFault)>,
+    /// Whether what may go wrong when the program runs is left to be checked: sums that overflow on the way to one that does not,
+    /// stores beside variables that nobody reads.
+    pub keeps_faults: bool,
+    /// Whether signed arithmetic on constants wraps around where it overflows, instead of staying for the run: there is none.
+    pub folds_overflow: bool,
     /// What the program asserts of its code.
     pub ensures: Vec<Ensure>,
     pub(crate) names: Arc<NameTable>,
@@ -178,6 +183,7 @@ impl World {
             conts: Vec::with_capacity(other.conts.len()),
             cont_vals: SideTable::with_room(other.conts.len()),
             names: other.names.clone(),
+            keeps_faults: other.keeps_faults,
             ..World::default()
         }
     }

@@ -1,7 +1,7 @@
 //! Reports faults of programs in machine code, with function and line.
 
 use crate::Session;
-use crate::diagnostics::{division_fault, illegal_instruction, stack_overflow, wild_access};
+use crate::diagnostics::{division_fault, illegal_instruction, stack_overflow, undefined_code, wild_access};
 use crate::run::Loaded;
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_gen_llvm::{Jit, Place};
@@ -23,8 +23,14 @@ impl Session {
 }
 
 fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
-    let mut about = fault.about().to_string();
-    let place = match jit.locate(fault.instruction) {
+    let own = jit.locate(fault.instruction);
+    // A trap of foreign code means what its authors want.
+    let kind = match fault.kind {
+        FaultKind::Trap if own.is_none() => FaultKind::Instruction,
+        kind => kind,
+    };
+    let mut about = kind.about().to_string();
+    let place = match own {
         Some(place) => {
             about.push_str(&format!(" in `{}`", place.function));
             Some(place)
@@ -43,19 +49,20 @@ fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
         about.push_str(&format!(" on a device, whose last kernel is `{kernel}`"));
         span = launch_span(launch, sources);
     }
-    if let (FaultKind::Access, Some(address)) = (fault.kind, fault.address) {
+    if let (FaultKind::Access, Some(address)) = (kind, fault.address) {
         about.push_str(&format!(": cannot access address {address:#x}"));
     }
     if let (true, Some(Place { file, line: line @ 1.., .. })) = (span.is_none(), &place) {
         about.push_str(&format!(", {file}:{line}"));
     }
-    match fault.kind {
+    match kind {
         FaultKind::StackOverflow => {
             stack_overflow::error(span, about, nyala_runtime::STACK >> 20, nyala_runtime::THREAD_STACK >> 20)
         }
         FaultKind::Access => wild_access::error(span, about),
         FaultKind::Arithmetic => division_fault::error(span, about),
         FaultKind::Instruction => illegal_instruction::error(span, about),
+        FaultKind::Trap => undefined_code::error(span, about),
     }
 }
 

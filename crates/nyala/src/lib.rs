@@ -252,6 +252,13 @@ impl Session {
         Origins { calls: &self.calls, libraries: &self.library_files }
     }
 
+    /// The place itself, or the innermost call in the program's own files that led there.
+    fn own_place(&self, span: Span) -> Span {
+        let calls = self.calls.around(span).map(|(_, span)| span);
+        let own = std::iter::once(span).chain(calls).find(|span| !self.library_files.contains(&span.file));
+        own.unwrap_or(span)
+    }
+
     /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. One
     /// in a library is reported at the program's call of the library, once for each. Other places that matter are shown outside
     /// of libraries: where these were called.
@@ -395,6 +402,7 @@ impl Session {
             s.checked(world)
         })?;
         self.ensures = std::mem::take(&mut world.ensures);
+        world.keeps_faults = self.checks() != nyala_flat::Checks::default();
         self.compute_statics(&mut world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, fault) in std::mem::take(&mut world.fold_warnings) {
@@ -578,6 +586,9 @@ impl Session {
         let mut failures = nyala_flat::ensure::watch(&mut module, &self.ensures, self.origins());
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
+        if !self.checks().overflow {
+            nyala_flat::wrap_constants(&mut module);
+        }
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
             if pass.name == "lower-launches" {
@@ -610,6 +621,8 @@ impl Session {
         ensures::report(self, &failures)?;
         self.prepare_devices(&mut module)?;
         self.insert_checks(&mut module)?;
+        // Checked arithmetic on constants is reported before, and nothing else may be undefined to a compiler.
+        nyala_flat::wrap_constants(&mut module);
         Ok((module, sources))
     }
 
@@ -637,12 +650,7 @@ impl Session {
                     let text = report.render(&s.sources, false);
                     text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
                 };
-                let place = |span: Span| {
-                    let calls = s.calls.around(span).map(|(_, span)| span);
-                    let mut all = std::iter::once(span).chain(calls);
-                    let own = all.find(|span| !s.library_files.contains(&span.file));
-                    s.sources.place(own.unwrap_or(span))
-                };
+                let place = |span: Span| s.sources.place(s.own_place(span));
                 nyala_flat::insert_checks(module, checks, &nyala_flat::Texts { site: &site, place: &place });
             },
             |()| 0,
@@ -694,7 +702,8 @@ impl Session {
         let emitted = self.time(
             "emit",
             |s| {
-                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &s.sources, folder });
+                let own = |span| s.own_place(span);
+                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &s.sources, folder, own: &own });
                 nyala_gen_llvm::emit_module(module, &options, lines)
             },
             |_| 0,

@@ -1,5 +1,6 @@
 //! The passes, stages, back ends and engines, as tables.
 
+use crate::diagnostics::constant_fault;
 use crate::{Device, Options, Reported, Session, devices, emit, run};
 use nyala_base::Diagnostic;
 use nyala_flat::{Devices, Module};
@@ -60,6 +61,16 @@ pub const FLAT: &[FlatPass] = &[
                 nyala_flat::find_races(&promoted)
             }
             _ => nyala_flat::find_races(module),
+        },
+    },
+    FlatPass {
+        // What is known, before operations become vectors.
+        name: "find-constant-faults",
+        about: "warns of operations on constants that go wrong for certain",
+        min_level: 0,
+        run: |module, _| {
+            let faults = nyala_flat::constant_faults(module);
+            faults.into_iter().map(|(span, fault)| constant_fault::warning(span, fault)).collect()
         },
     },
     FlatPass {

@@ -317,6 +317,7 @@ pub struct Call {
 /// Faults, as compiled code numbers them.
 const OVERFLOW: i32 = 1;
 const UNINITIALIZED: i32 = 2;
+const DIVISION: i32 = 3;
 
 /// Reports a fault, and ends the process with exit code 3. `site` is the text of the place, `calls` are those that lead there.
 ///
@@ -335,6 +336,7 @@ pub unsafe extern "C" fn nyala_check_fail(
         match what {
             OVERFLOW => end("signed-overflow", "signed integer overflow", "", site, calls),
             UNINITIALIZED => report(&MemoryFault::Uninitialized, site, calls),
+            DIVISION => end("division-by-zero", "division by zero", "", site, calls),
             _ if address < NULL => report(&MemoryFault::Null, site, calls),
             _ if !object.is_null() && (*object).state == FREED => report(&MemoryFault::Dangling, site, calls),
             _ if object.is_null() => report(&MemoryFault::OutOfBounds, site, calls),

@@ -22,6 +22,8 @@ pub enum FaultKind {
     Arithmetic,
     /// An instruction that is invalid on the processor.
     Instruction,
+    /// An instruction that stands where only something undefined leads to.
+    Trap,
 }
 
 /// A fault of the program's machine code.
@@ -51,7 +53,7 @@ struct Handling {
 
 static HANDLING: OnceLock<Handling> = OnceLock::new();
 
-const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+const SIGNALS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
 // The fault as noted by the handler. At most one thread writes it, see `TAKEN`.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -271,7 +273,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             libc::nanosleep(&pause, std::ptr::null_mut());
         }
         if !REPORTED.load(Ordering::SeqCst) {
-            let text = kind_text(kind(signal));
+            let text = kind(signal).about();
             for part in ["error: ", text, "\n"] {
                 libc::write(2, part.as_ptr().cast(), part.len());
             }
@@ -297,23 +299,21 @@ fn kind(signal: c_int) -> FaultKind {
         _ if OVERFLOW.load(Ordering::SeqCst) => FaultKind::StackOverflow,
         libc::SIGFPE => FaultKind::Arithmetic,
         libc::SIGILL => FaultKind::Instruction,
+        libc::SIGTRAP => FaultKind::Trap,
         _ => FaultKind::Access,
     }
 }
 
-fn kind_text(kind: FaultKind) -> &'static str {
-    match kind {
-        FaultKind::StackOverflow => "stack overflow",
-        FaultKind::Access => "wild memory access",
-        FaultKind::Arithmetic => "division by zero, or division that overflows",
-        FaultKind::Instruction => "illegal instruction",
-    }
-}
-
-impl Fault {
-    /// The kind of the fault, in a few words.
-    pub fn about(&self) -> &'static str {
-        kind_text(self.kind)
+impl FaultKind {
+    /// The kind in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            FaultKind::StackOverflow => "stack overflow",
+            FaultKind::Access => "wild memory access",
+            FaultKind::Arithmetic => "division by zero, or division that overflows",
+            FaultKind::Instruction => "illegal instruction",
+            FaultKind::Trap => "undefined code was reached",
+        }
     }
 }
 
@@ -325,11 +325,11 @@ impl Reporter {
         let mut byte = 0u8;
         // SAFETY: there is room for one byte.
         while unsafe { libc::read(self.wake, (&raw mut byte).cast(), 1) } != 1 {}
-        let kind = kind(SIGNAL.load(Ordering::SeqCst));
+        let (kind, instruction) = (kind(SIGNAL.load(Ordering::SeqCst)), INSTRUCTION.load(Ordering::SeqCst));
         let fault = Fault {
-            kind,
+            kind: if kind == FaultKind::Instruction && is_trap(instruction) { FaultKind::Trap } else { kind },
             address: HAS_ADDRESS.load(Ordering::SeqCst).then(|| ADDRESS.load(Ordering::SeqCst)),
-            instruction: INSTRUCTION.load(Ordering::SeqCst),
+            instruction,
             stack: read_stack(STACK_POINTER.load(Ordering::SeqCst)),
             kernel: if IS_FOREIGN.load(Ordering::SeqCst) { crate::interrupts::last_launch() } else { None },
         };
@@ -345,6 +345,22 @@ impl Reporter {
         }
         REPORTED.store(true, Ordering::SeqCst);
     }
+}
+
+/// Whether the instruction at an address is the one that compilers put where control never comes. Where it has a signal of its
+/// own, there is nothing to look at.
+fn is_trap(at: usize) -> bool {
+    let trap: &[u8] = match std::env::consts::ARCH {
+        "x86_64" => &[0x0f, 0x0b],
+        "riscv64" => &[0x73, 0x10, 0x00, 0xc0],
+        _ => return false,
+    };
+    let mut bytes = [0u8; 4];
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: trap.len() };
+    let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: trap.len() };
+    // SAFETY: the local bytes are ours; what cannot be read of the others is left out.
+    unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    bytes.starts_with(trap)
 }
 
 /// Words of the stack from `top` on, or from the next readable page: after an overflow, `top` is in the guard area.

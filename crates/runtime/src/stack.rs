@@ -90,7 +90,7 @@ pub unsafe extern "C" fn nyala_start(
         let kernel = fault.kernel.as_ref();
         let kernel =
             kernel.map(|(name, place)| format!(", on a device; its last kernel is `{name}`, launched at {place}"));
-        format!("error: {}{address}{}\n", fault.about(), kernel.unwrap_or_default())
+        format!("error: {}{address}{}\n", fault.kind.about(), kernel.unwrap_or_default())
     };
     // Without fault reports the program runs as well.
     let reporter = handle_faults(Box::new(describe), false).ok().flatten();

@@ -6,6 +6,7 @@
 use crate::eval::Evaluator;
 use crate::memory;
 use nyala_base::SideTable;
+use nyala_ir::fold::is_same_place;
 use nyala_ir::{Cont, Global, Node, Op, Rule, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -43,7 +44,8 @@ pub fn find_reachable(ev: &Evaluator, roots: &[Cont]) -> Reachable {
                 Node::Global(g) => work.extend(dst.global(g).init),
                 Node::Op(Op::Store) => {
                     work.push(args[0]);
-                    match written(dst, v).filter(|base| !found.read.contains(base)) {
+                    let is_needed = |base: &Val| found.read.contains(base) || dst.keeps_faults && !is_inside(dst, args[1]);
+                    match written(dst, v).filter(|base| !is_needed(base)) {
                         Some(base) => waiting.entry(base).or_default().push(v),
                         None => found.use_values(ev, &args[1..], &mut work),
                     }
@@ -90,6 +92,29 @@ fn written(dst: &World, v: Val) -> Option<Val> {
     let base = memory::base_of(dst, *dst.args(v).get(1).filter(|_| dst.is_op(v, Op::Store))?);
     let made = *dst.args(base).first().filter(|_| dst.is_op(base, Op::Extract))?;
     dst.is_op(made, Op::Slot).then_some(base)
+}
+
+/// Whether an address certainly lies within the variable that it was computed from.
+fn is_inside(dst: &World, address: Val) -> bool {
+    let mut at = address;
+    loop {
+        match dst.node(at) {
+            Node::Op(Op::Lea) => {
+                let mut base = dst.args(at)[0];
+                while dst.is_op(base, Op::Bitcast) && is_same_place(dst, base) {
+                    base = dst.args(base)[0];
+                }
+                let n = dst.types.pointee(dst.ty(base)).and_then(|ty| dst.types.n_parts(ty));
+                if !dst.as_lit(dst.args(at)[1]).zip(n).is_some_and(|(idx, n)| idx < n) {
+                    return false;
+                }
+                at = base;
+            }
+            Node::Op(Op::Bitcast) if is_same_place(dst, at) => at = dst.args(at)[0],
+            Node::Op(Op::Extract) => return true,
+            _ => return false,
+        }
+    }
 }
 
 /// Copies the residual program into a fresh world.

@@ -4,7 +4,7 @@
 //! Where it is not known before a loop that results fit, a variable collects the signs of what tells whether they do (see
 //! `guards.rs`).
 
-use super::checker::{Checker, OVERFLOW};
+use super::checker::{Checker, DIVISION, OVERFLOW};
 use super::code::Code;
 use crate::data::*;
 use nyala_base::{Id, Span};
@@ -85,7 +85,33 @@ impl Code<'_> {
     }
 }
 
+impl Code<'_> {
+    /// What must hold of a division: that its divisor is not zero; that its quotient fits, if it may not.
+    pub fn division(&mut self, inst: &Inst) -> Option<(Value, Option<Value>)> {
+        let (InstOp::Op(Op::PDiv | Op::PRem), &[a, b]) = (inst.op, &inst.args[..]) else { return None };
+        let prim = self.types.as_prim(self.function.ty(b)).filter(|p| p.is_int())?;
+        let (zero, bool_ty) = (self.literal(prim, 0), self.types.bool());
+        let not_zero = self.op(Op::Ne, &[b, zero], bool_ty);
+        let fits = prim.is_signed().then(|| {
+            let (least, minus) = (self.literal(prim, 1 << (prim.bits() - 1)), self.literal(prim, u64::MAX));
+            let (is_more, is_other) = (self.op(Op::Ne, &[a, least], bool_ty), self.op(Op::Ne, &[b, minus], bool_ty));
+            self.op(Op::Or, &[is_more, is_other], bool_ty)
+        });
+        Some((not_zero, fits))
+    }
+}
+
 impl Checker<'_, '_> {
+    /// Checks a division of integers.
+    pub fn division(&mut self, inst: &Inst) {
+        let Some((not_zero, fits)) = self.code.division(inst) else { return };
+        let none = self.literal(Prim::U64, 0);
+        self.require(not_zero, DIVISION, none, None);
+        if let Some(fits) = fits {
+            self.require(fits, OVERFLOW, none, None);
+        }
+    }
+
     /// The operation and type of signed arithmetic that is checked.
     pub fn checked_arithmetic(&self, inst: &Inst) -> Option<(Op, Prim)> {
         self.code.signed_arithmetic(inst, &self.needed).filter(|_| self.checks.overflow)

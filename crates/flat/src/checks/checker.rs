@@ -1,6 +1,7 @@
 //! Inserts the checks into one function: block by block, instruction by instruction.
 
 use super::arithmetic::Late;
+use super::needed::{needed, put_where_needed};
 use super::code::Code;
 use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
@@ -8,7 +9,7 @@ use crate::analysis::Cfg;
 use crate::data::*;
 use crate::vector::VectorOp;
 use nyala_base::{Id, Span};
-use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types, layout};
+use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Limit on the instructions between an address and what it was computed from.
@@ -26,6 +27,7 @@ const SHADOW: u64 = 6;
 const ACCESS: u64 = 0;
 pub const OVERFLOW: u64 = 1;
 pub const UNINITIALIZED: u64 = 2;
+pub const DIVISION: u64 = 3;
 
 /// An access of memory.
 pub struct Access {
@@ -123,6 +125,9 @@ impl<'a, 't> Checker<'a, 't> {
 
 impl Checker<'_, '_> {
     pub fn run(&mut self, is_chained: bool) {
+        if self.checks.overflow {
+            put_where_needed(self.code.types, self.code.function);
+        }
         // Whether memory is initialized is only looked at where it is known to lie within its block.
         let versions = match self.checks.bounds || self.checks.overflow && !self.checks.uninit {
             true => version_loops(self.code.types, self.code.function),
@@ -234,6 +239,9 @@ impl Checker<'_, '_> {
         let is_exempt = self.exempt.contains(&place);
         if let Some((op, prim)) = self.checked_arithmetic(&inst).filter(|_| !is_exempt) {
             return self.arithmetic(op, prim, inst, self.late.get(&place).copied());
+        }
+        if self.checks.overflow {
+            self.division(&inst);
         }
         match inst.op {
             InstOp::Op(Op::Alloc) if self.checks.needs_objects() => return self.alloc(inst),
@@ -699,9 +707,11 @@ impl Checker<'_, '_> {
     }
 
     fn call_of_program(&mut self, callee: Func, mut inst: Inst) {
-        if Some(callee) == self.tables.overflow_in_lanes {
-            let none = self.literal(Prim::U64, 0);
-            return self.report(OVERFLOW, none, None);
+        for (report, what) in [(self.tables.overflow_in_lanes, OVERFLOW), (self.tables.division_in_lanes, DIVISION)] {
+            if Some(callee) == report {
+                let none = self.literal(Prim::U64, 0);
+                return self.report(what, none, None);
+            }
         }
         let bytes = self.bytes();
         let symbol = self.module.func(callee).symbol().map(str::to_string);
@@ -749,29 +759,6 @@ impl Checker<'_, '_> {
             self.define_object(result);
         }
     }
-}
-
-/// Values that the blocks where they are defined use, whatever way control takes from there.
-pub fn needed(function: &Function) -> FxHashSet<Value> {
-    let mut found: FxHashSet<Value> = FxHashSet::default();
-    for block in &function.blocks {
-        let mut used: FxHashSet<Value> = FxHashSet::default();
-        match &block.term {
-            Terminator::Branch { cond, .. } => used.extend([*cond]),
-            term => term.for_each_use(|v| used.extend([v])),
-        }
-        for inst in block.insts.iter().rev() {
-            let is_used = inst.result.is_some_and(|r| used.contains(&r));
-            let is_pure = matches!(inst.op, InstOp::Op(op) if op.effect() == Effect::Total);
-            found.extend(inst.result.filter(|_| is_used));
-            if is_used || !is_pure {
-                // A `select` does not use what it does not select; `&&` and `||` do not always use the second operand.
-                let is_choice = matches!(inst.op, InstOp::Op(Op::Select | Op::And | Op::Or));
-                used.extend(inst.args.iter().copied().take(if is_choice { 1 } else { inst.args.len() }));
-            }
-        }
-    }
-    found
 }
 
 /// The unsigned type of this size.

@@ -1,4 +1,4 @@
-//! Checks of signed arithmetic in bodies of `vectorize`, and in what they call. A pass before the vectorizer, which gives the checks
+//! Checks of arithmetic in bodies of `vectorize`, and in what they call. A pass before the vectorizer, which gives the checks
 //! the masks of active lanes: an operation in vectors may have lanes that do not execute it.
 //!
 //! ```text
@@ -13,10 +13,10 @@
 //!                              fail(): call nyala_check_overflow_in_lanes()
 //! ```
 //!
-//! That function does not exist: its calls become reports when the other checks are inserted.
+//! That function, and the one for divisions by zero, do not exist: their calls become reports when the other checks are inserted.
 
 use super::arithmetic::unsigned;
-use super::checker::needed;
+use super::needed::{needed, put_where_needed};
 use super::code::Code;
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -24,10 +24,11 @@ use nyala_base::Id;
 use nyala_ir::{Op, Prim};
 use rustc_hash::FxHashSet;
 
-/// The symbol of the function that stands for a report.
-pub const REPORT: &str = "nyala_check_overflow_in_lanes";
+/// The symbols of the functions that stand for reports.
+pub const OVERFLOW: &str = "nyala_check_overflow_in_lanes";
+pub const DIVISION: &str = "nyala_check_division_in_lanes";
 
-/// Inserts checks of signed arithmetic that vectors will do.
+/// Inserts checks of arithmetic that vectors will do.
 pub fn insert_lane_checks(module: &mut Module) {
     let found = in_lanes(module);
     if found.is_empty() {
@@ -35,10 +36,12 @@ pub fn insert_lane_checks(module: &mut Module) {
     }
     let (t, foreign) = (&mut module.types, |s: &str| Linkage::Foreign(s.into()));
     let (i64, bool_ty) = (t.i64(), t.bool());
-    let report = module.declare(REPORT, foreign(REPORT), &[], &[]);
+    let report = module.declare(OVERFLOW, foreign(OVERFLOW), &[], &[]);
+    let of_division = module.declare(DIVISION, foreign(DIVISION), &[], &[]);
     let product = module.declare("nyala_check_product", foreign("nyala_check_product"), &[i64, i64], &[bool_ty]);
     for func in found {
         let function = &mut module.funcs[func.idx()];
+        put_where_needed(&module.types, function);
         let needed = needed(function);
         let rpo = Cfg::new(function).rpo;
         let mut code = Code::new(&mut module.types, function);
@@ -48,6 +51,13 @@ pub fn insert_lane_checks(module: &mut Module) {
                 if let Some((op, prim)) = code.signed_arithmetic(&inst, &needed) {
                     code.span = inst.span;
                     check(&mut code, (op, prim), [inst.args[0], inst.args[1]], report, product);
+                }
+                code.span = inst.span;
+                if let Some((not_zero, fits)) = code.division(&inst) {
+                    require(&mut code, not_zero, of_division);
+                    if let Some(fits) = fits {
+                        require(&mut code, fits, report);
+                    }
                 }
                 code.insts.push(inst);
             }

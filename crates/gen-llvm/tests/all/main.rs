@@ -3,6 +3,7 @@
 use nyala_gen_llvm::load_llvm;
 
 mod cpus;
+mod endless;
 mod flat;
 mod jit;
 mod layers;

@@ -29,6 +29,7 @@ pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
 pub mod test_failed;
 pub(crate) mod tuned_values;
+pub(crate) mod undefined_code;
 pub(crate) mod unknown_cpu;
 pub(crate) mod wild_access;
 
@@ -60,6 +61,7 @@ nyala_base::codes![
     tail_call_not_guaranteed,
     test_failed,
     tuned_values,
+    undefined_code,
     unknown_cpu,
     wild_access,
 ];

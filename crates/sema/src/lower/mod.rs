@@ -43,9 +43,12 @@ pub fn lower(program: &Program, sources: &Sources, spaces: Spaces, wrap: bool, s
             let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
             lowerer.wrap = wrap;
             lowerer.w.types.set_spaces(spaces);
+            // The interpreter reports what is written.
+            lowerer.w.keeps_faults = true;
             lowerer.run();
             if !lowerer.missed_instance {
-                let world = lowerer.w;
+                let mut world = lowerer.w;
+                world.keeps_faults = false;
                 return (!sink.has_errors()).then_some(world);
             }
             demands = lowerer.demands;
@@ -642,7 +645,10 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                 true => self.computed(info.ty, init),
                 false => {
                     self.mode = Mode::Constant;
-                    self.value(init)
+                    let folds = std::mem::replace(&mut self.w.folds_overflow, true);
+                    let val = self.value(init);
+                    self.w.folds_overflow = folds;
+                    val
                 }
             };
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);

@@ -186,7 +186,7 @@ impl Evaluator<'_> {
             };
             let number = match inst.kind {
                 InstKind::Arith(prim) => match (number(0), number(1)) {
-                    (Some(a), Some(b)) => eval_arith(inst.op, prim, a, b).map(|r| r.0),
+                    (Some(a), Some(b)) => without_fault(eval_arith(inst.op, prim, a, b)),
                     _ => None,
                 },
                 InstKind::Compare(prim) => match (number(0), number(1)) {
@@ -195,7 +195,7 @@ impl Evaluator<'_> {
                 },
                 InstKind::Cast(from, to) => number(0).map(|bits| eval_cast(from, to, bits)),
                 InstKind::Divide(op, prim) => match (number(0), number(1)) {
-                    (Some(a), Some(b)) => eval_arith(op, prim, a, b).map(|r| r.0),
+                    (Some(a), Some(b)) => without_fault(eval_arith(op, prim, a, b)),
                     _ => None,
                 },
                 _ => None,
@@ -463,4 +463,9 @@ impl Evaluator<'_> {
         }
         self.code(header).is_some_and(|code| self.is_condition_known(&code, &mut frame, site))
     }
+}
+
+/// The result of arithmetic, unless it is undefined: that is left to the run.
+fn without_fault(result: Option<(u64, bool)>) -> Option<u64> {
+    result.filter(|(_, overflows)| !overflows).map(|(bits, _)| bits)
 }

@@ -101,6 +101,45 @@ fn executables_say_what_fault_they_end_with() {
     }
 }
 
+/// Programs that do something undefined after which LLVM leaves nothing: an access behind the end, an overflow, a null pointer.
+const UNDEFINED: &[(&str, &str)] = &[
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let n = 100;\n    let (a, b) = (alloc[i32](n as i64), alloc[i32](n as i64));\n    for i in range(0, n) { a(i) = i }\n    for i in range(0, n) { let mut sum = 0; for k in range(i, i + 4) { sum += a(k) } b(i) = sum }\n    print_i32(b(0));\n    0\n}\n",
+        "p.impala:5",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut i = argc;\n    while i >= 0 { i += 1 }\n    print_i32(i);\n    0\n}\n",
+        "p.impala:3",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let p = 0i64 as &mut i32;\n    if argc > 0 {\n        print_i32(1);\n        *p = 5;\n        print_i32(2)\n    }\n    0\n}\n",
+        "p.impala:",
+    ),
+];
+
+#[test]
+fn where_only_something_undefined_leads_to_a_program_stops() {
+    let folder = Folder::new("undefined");
+    let program = folder.path("p");
+    for (text, place) in UNDEFINED {
+        let path = folder.write("p.impala", text);
+        for level in ["-O2", "-O3"] {
+            let output = nyala(&["run".as_ref(), "--no-cache".as_ref(), level.as_ref(), path.as_os_str()], 60);
+            let err = stderr(&output);
+            assert!(matches!(output.status.code(), Some(132 | 133)), "{level} {text}: {err}");
+            assert!(
+                err.contains("error[undefined-code]: undefined code was reached in `main`"),
+                "{level} {text}: {err}"
+            );
+            assert!(err.contains(place) && output.stdout.len() < 2, "{level} {text}: {err}");
+        }
+        sh(Command::new(command()).args(["build", "-o"]).arg(&program).arg(&path));
+        let output = Command::new(&program).run_to_end();
+        assert!(matches!(output.status.signal(), Some(4 | 5)), "{text}: {}", stderr(&output));
+        assert!(stderr(&output).starts_with("error: undefined code was reached"), "{text}: {}", stderr(&output));
+    }
+}
+
 #[test]
 fn an_illegal_instruction_of_a_library_is_reported_with_its_caller() {
     let folder = Folder::new("illegal");
