@@ -20,8 +20,12 @@ use crate::{facts, postdom};
 use nyala_base::{CallId, Span};
 use nyala_ir::scalar::{eval_arith, eval_comparison};
 use nyala_ir::{Cont, Node, Op, Prim, Val};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::rc::Rc;
+
+/// Limit on the values that are searched for a stub.
+const MAX_SEARCHED: usize = 1000;
 
 /// Facts about a continuation that decide about its calls, whatever their arguments.
 #[derive(Clone, Copy)]
@@ -547,7 +551,7 @@ impl Evaluator<'_> {
             _ => {
                 let Some(rank) = self.rank_of_unasked(stub, call.frame, mask) else { return false };
                 self.order.is_first((rank.0, rank.1, self.facts.postorder[call.k]))
-                    && (!has_functions || !self.may_be_held(call.k, rank.1, functions, call.args))
+                    && (!has_functions || !self.may_be_held(call, stub, rank, functions))
             }
         }
     }
@@ -572,29 +576,69 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a function among the remaining arguments may hold a stub of this height, so that another call of it may come.
-    fn may_be_held(&self, k: Cont, height: u32, functions: u64, args: &[Value]) -> bool {
-        let is_top_level = self.facts.nest.free(k).is_empty();
-        args.iter().enumerate().skip(1).any(|(i, &arg)| {
+    /// Whether a function among the remaining arguments may hold the stub, which has this rank, so that another call of it may come.
+    fn may_be_held(&mut self, call: &Call, stub: Callee, rank: (u32, u32), functions: u64) -> bool {
+        let is_top_level = self.facts.nest.free(call.k).is_empty();
+        let mut held: SmallVec<[Val; 8]> = SmallVec::new();
+        for (i, &arg) in call.args.iter().enumerate().skip(1) {
             let has_function = match i {
                 0..64 => functions >> i & 1 == 1,
-                _ => self.source.types.has_function(self.source.ty(self.source.param(k, i))),
+                _ => self.source.types.has_function(self.source.ty(self.source.param(call.k, i))),
             };
             if !has_function {
-                return false;
+                continue;
             }
-            let held = match arg {
-                Value::Lit(_) => return false,
-                Value::Closure(c) => self.plain.all[c.idx()].rank.1,
-                Value::Node(v) => match self.stub_of_val(v.val()) {
-                    Some(s) => self.stubs[s].rank.1,
-                    None => return self.dst.as_op(v.val()).is_some(),
+            let of_arg = match arg {
+                Value::Lit(_) => continue,
+                Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].rank,
+                Value::Node(v) => match (self.stub_of_val(v.val()), self.dst.as_op(v.val())) {
+                    (Some(s), _) => self.stubs[s].rank,
+                    (None, Some(Op::Struct | Op::Tuple)) => self.rank(v.val()),
+                    (None, Some(_)) => return true,
+                    (None, None) => continue,
                 },
-                Value::Parts(_) | Value::Place(..) => return true,
+                Value::Place(..) => return true,
             };
-            is_top_level || held > height
-        })
+            match arg {
+                _ if is_top_level => return true,
+                _ if !may_hold(of_arg, rank) => {}
+                Value::Node(v) => held.push(v.val()),
+                _ => return true,
+            }
+        }
+        !held.is_empty() && self.is_held(stub, rank, held)
     }
+
+    /// Whether a stub of this rank is among the values, or what they hold. Functions that are unknown hold no stub that
+    /// code has not asked for.
+    fn is_held(&mut self, stub: Callee, rank: (u32, u32), mut work: SmallVec<[Val; 8]>) -> bool {
+        let Callee::Stub(stub) = stub else { return true };
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            if seen.len() > MAX_SEARCHED {
+                return true;
+            }
+            let parts: &[Val] = match (self.stub_of_val(v), self.dst.as_op(v)) {
+                (Some(s), _) if s == stub => return true,
+                // A closure is made after those it captures.
+                (Some(s), _) if s < stub || !may_hold(self.stubs[s].rank, rank) => continue,
+                (Some(s), _) => &self.stubs[s].vals,
+                (None, Some(Op::Struct | Op::Tuple)) => self.dst.args(v),
+                (None, Some(_)) if self.dst.types.has_function(self.dst.ty(v)) => return true,
+                (None, _) => continue,
+            };
+            work.extend(parts.iter().copied().filter(|&v| self.dst.types.has_function(self.dst.ty(v))));
+        }
+        false
+    }
+}
+
+/// Whether a value of rank `holder` may hold a stub of rank `held`: it is no older, and higher.
+fn may_hold(holder: (u32, u32), held: (u32, u32)) -> bool {
+    holder.0 >= held.0 && holder.1 > held.1
 }
 
 /// The value of an operation in a filter if the operands that it depends on are numbers.
