@@ -1,9 +1,10 @@
 //! Facts about the source graph that the evaluator asks for, computed once.
 
+use crate::exchanges::{exchanges, run_here, runs_elsewhere};
 use crate::memory::Written;
 use nyala_base::{Id, Lists, SideTable, graph};
 use nyala_ir::facts::Nest;
-use nyala_ir::{Body, Builtin, Cont, Effect, LaneOp, Linkage, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -31,6 +32,8 @@ pub struct Facts {
     pub stores_variables: SideTable<Cont, bool>,
     /// The program has operations across lanes.
     pub has_exchanges: bool,
+    /// For functions, the parameters that the same lanes may call, a bit each; if the program has operations across lanes.
+    pub runs_here: SideTable<Cont, Option<u64>>,
     /// Functions from which an operation across lanes can be reached.
     pub exchanges: SideTable<Cont, bool>,
     /// Continuations from whose code an operation across lanes can be reached.
@@ -69,6 +72,7 @@ impl Facts {
             has_variables: SideTable::default(),
             stores_variables: SideTable::default(),
             has_exchanges: false,
+            runs_here: SideTable::default(),
             exchanges: SideTable::default(),
             may_exchange: SideTable::default(),
             leads_to_exchange: SideTable::default(),
@@ -101,9 +105,15 @@ impl Facts {
             return;
         }
         self.has_exchanges = true;
+        // Callees come first; what is in a cycle counts as run here.
+        let mut functions: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| is_function(w, k)).collect();
+        functions.sort_by_key(|&k| self.postorder[k]);
+        for k in functions.into_iter().filter(|&k| w.body(k).is_some()) {
+            self.runs_here[k] = Some(run_here(w, self, k));
+        }
         while let Some(k) = work.pop() {
             if !std::mem::replace(&mut self.leads_to_exchange[k], true) {
-                work.extend(referrers[k].iter().filter(|&&r| !runs_elsewhere(w, r, k)));
+                work.extend(referrers[k].iter().filter(|&&r| !runs_elsewhere(w, self, r, k)));
             }
         }
         let takes_functions = |k: Cont| {
@@ -124,7 +134,8 @@ impl Facts {
             }
         }
         for k in takes_functions {
-            let is_asked = is_function(w, k) || self.automatic[k] != 0 && self.is_join(w, k);
+            // Tickets for the calls of a recursion would peel off its first round.
+            let is_asked = is_function(w, k) && !self.is_recursive[k] || self.automatic[k] != 0 && self.is_join(w, k);
             self.may_exchange[k] = is_asked && !self.leads_to_exchange[k];
         }
     }
@@ -345,28 +356,6 @@ pub fn is_data(w: &World, ty: Ty) -> bool {
 pub fn is_return(w: &World, param: Val) -> bool {
     let params = w.types.cn_params(w.ty(param));
     params.is_some_and(|params| params.iter().all(|&t| !w.types.has_function(t)))
-}
-
-/// The arguments of a body that are called by the same lanes. `launch`, `vectorize` and others run their bodies elsewhere.
-pub fn args_run_here<'w>(w: &World, body: Body<'w>) -> &'w [Val] {
-    match w.node(body.callee) {
-        Node::Builtin(Builtin::Launch | Builtin::Vectorize | Builtin::Parallel | Builtin::Spawn) => {
-            &body.args[body.args.len().saturating_sub(1)..]
-        }
-        _ => body.args,
-    }
-}
-
-/// Whether `k` refers to `body` only to run it elsewhere.
-fn runs_elsewhere(w: &World, k: Cont, body: Cont) -> bool {
-    let is_it = |&v: &Val| w.as_cont(v) == Some(body);
-    w.body(k).is_some_and(|b| b.args.iter().any(is_it) && !args_run_here(w, b).iter().any(is_it))
-}
-
-/// Whether this is an operation in which lanes wait for each other.
-pub fn exchanges(w: &World, k: Cont) -> bool {
-    let Linkage::Foreign(symbol) = &*w.cont(k).linkage else { return false };
-    LaneOp::of_symbol(symbol).is_some_and(|(op, scope)| matches!(op.effect(scope), Effect::Convergent(_)))
 }
 
 /// The condition of the branch that ends a continuation. `None` if it does not end with a branch.

@@ -26,6 +26,7 @@
 
 pub mod diagnostics;
 pub mod eval;
+pub mod exchanges;
 pub mod facts;
 pub mod finish;
 pub mod leaving_addresses;

@@ -6,34 +6,17 @@
 //! ([`Facts::leads_to_exchange`]), or in a function that it captures or is given, as it is or in a record. So a program may
 //! have both kinds of calls of one function, and what becomes of one does not depend on the other.
 //!
-//! A function that is only passed on to a launch, `vectorize` or another thread runs there: it does not count.
+//! A function that is only passed on to a launch, `vectorize` or another thread runs there: it does not count
+//! ([`exchanges`](crate::exchanges)).
 //! Functions that are loaded from memory count if the memory's initializer has them.
 
 use super::Evaluator;
 use super::state::StubId;
-use crate::facts::{Facts, args_run_here, exchanges};
+use crate::exchanges::{From, Path, Use, exchanges, uses};
 use nyala_base::SideTable;
-use nyala_ir::{Cont, Node, Op, Val, World};
+use nyala_ir::{Cont, Node, Op, Val};
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 use std::rc::Rc;
-
-/// Positions of parts in an aggregate, from the outermost.
-type Path = SmallVec<[u64; 2]>;
-
-/// A function that code uses and that comes from outside of it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Use {
-    from: From,
-    path: Path,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum From {
-    /// By position among the free values of the continuation.
-    Free(usize),
-    Param(usize),
-}
 
 /// What was found so far.
 #[derive(Default)]
@@ -147,53 +130,4 @@ impl Evaluator<'_> {
         self.meetings.uses[k] = Some(uses.clone());
         uses
     }
-}
-
-fn uses(w: &World, facts: &Facts, k: Cont) -> Vec<Use> {
-    let free = facts.nest.free(k);
-    let position = |v: Val| match w.node(v) {
-        Node::Param(of, i) if of == k => Some(From::Param(i as usize)),
-        _ => free.iter().position(|&f| f == v).map(From::Free),
-    };
-    let mut found: Vec<Use> = Vec::new();
-    let mut entered: FxHashSet<Cont> = FxHashSet::from_iter([k]);
-    let mut conts = vec![k];
-    let mut seen: FxHashSet<Val> = FxHashSet::default();
-    let mut work: Vec<Val> = Vec::new();
-    while let Some(c) = conts.pop() {
-        let body = w.body(c);
-        work.extend(body.iter().map(|body| body.callee));
-        work.extend(body.iter().flat_map(|body| args_run_here(w, *body)));
-        work.extend(facts.nest.ops(c).iter().flat_map(|&v| w.args(v)));
-        while let Some(v) = work.pop() {
-            if !w.types.has_function(w.ty(v)) || !seen.insert(v) {
-                continue;
-            }
-            if let Node::Cont(inner) = w.node(v) {
-                // What captures nothing uses nothing of `k`.
-                if !facts.nest.free(inner).is_empty() && entered.insert(inner) {
-                    conts.push(inner);
-                }
-                continue;
-            }
-            let (mut base, mut path) = (v, Path::new());
-            while position(base).is_none()
-                && w.is_op(base, Op::Extract)
-                && let Some(i) = w.as_lit(w.args(base)[1])
-            {
-                path.insert(0, i);
-                base = w.args(base)[0];
-            }
-            match position(base) {
-                Some(from) => {
-                    let new = Use { from, path };
-                    if !found.contains(&new) {
-                        found.push(new);
-                    }
-                }
-                None => work.extend(w.args(base)),
-            }
-        }
-    }
-    found
 }
