@@ -21,6 +21,7 @@ mod history;
 mod kept;
 mod machine;
 mod plain;
+mod repeated;
 mod residual;
 mod run;
 mod sharing;
@@ -46,6 +47,7 @@ pub struct Evaluator<'a> {
     facts: &'a Facts,
     options: Options,
     hints: hints::Advice<'a>,
+    sources: hints::Sources,
     /// The residual graph.
     pub dst: World,
     stubs: Stubs,
@@ -65,6 +67,7 @@ pub struct Evaluator<'a> {
     cache: Cache,
     computer: computed::Computer<'a>,
     plain: plain::Plain,
+    repeated: repeated::Repeated,
     reports: Vec<Diagnostic>,
     /// The decisions so far, if a record is asked for.
     record: Option<Box<Explained>>,
@@ -90,6 +93,7 @@ impl<'a> Evaluator<'a> {
             facts,
             record: options.record.then(Default::default),
             hints: hints::Advice::new(hints),
+            sources: hints::Sources::default(),
             dst: World::like(source),
             stubs: Stubs::default(),
             order: stubs::Order::default(),
@@ -105,6 +109,7 @@ impl<'a> Evaluator<'a> {
             cache: Cache::default(),
             computer: computed::Computer::default(),
             plain: plain::Plain::default(),
+            repeated: repeated::Repeated::default(),
             reports: Vec::new(),
         }
     }
@@ -171,6 +176,7 @@ impl<'a> Evaluator<'a> {
     pub fn forget_code(&mut self) {
         self.cache = Cache::default();
         self.plain = plain::Plain::default();
+        self.repeated = repeated::Repeated::default();
         self.history.forget();
     }
 
@@ -186,6 +192,7 @@ impl<'a> Evaluator<'a> {
                 let Err(diverged) = self.decide(s) else { continue };
                 // Other units may still find hints for the next round, which then need not find them again.
                 self.plain.clear();
+                self.repeated.close();
                 self.budget.units[self.budget.unit].is_left = true;
                 self.budget.units[self.budget.unit].is_spent = !diverged.is_early;
                 if diverged.is_total {
