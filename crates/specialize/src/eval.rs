@@ -22,6 +22,7 @@ mod kept;
 mod machine;
 mod meeting;
 mod plain;
+mod repeated;
 mod residual;
 mod run;
 mod sharing;
@@ -47,6 +48,7 @@ pub struct Evaluator<'a> {
     facts: &'a Facts,
     options: Options,
     hints: hints::Advice<'a>,
+    sources: hints::Sources,
     /// The residual graph.
     pub dst: World,
     stubs: Stubs,
@@ -67,6 +69,7 @@ pub struct Evaluator<'a> {
     computer: computed::Computer<'a>,
     plain: plain::Plain,
     meetings: meeting::Meetings,
+    repeated: repeated::Repeated,
     reports: Vec<Diagnostic>,
     /// The decisions so far, if a record is asked for.
     record: Option<Box<Explained>>,
@@ -92,6 +95,7 @@ impl<'a> Evaluator<'a> {
             facts,
             record: options.record.then(Default::default),
             hints: hints::Advice::new(hints),
+            sources: hints::Sources::default(),
             dst: World::like(source),
             stubs: Stubs::default(),
             order: stubs::Order::default(),
@@ -108,6 +112,7 @@ impl<'a> Evaluator<'a> {
             computer: computed::Computer::default(),
             plain: plain::Plain::default(),
             meetings: meeting::Meetings::default(),
+            repeated: repeated::Repeated::default(),
             reports: Vec::new(),
         }
     }
@@ -174,6 +179,7 @@ impl<'a> Evaluator<'a> {
     pub fn forget_code(&mut self) {
         self.cache = Cache::default();
         self.plain = plain::Plain::default();
+        self.repeated = repeated::Repeated::default();
         self.history.forget();
     }
 
@@ -189,6 +195,7 @@ impl<'a> Evaluator<'a> {
                 let Err(diverged) = self.decide(s) else { continue };
                 // Other units may still find hints for the next round, which then need not find them again.
                 self.plain.clear();
+                self.repeated.close();
                 self.budget.units[self.budget.unit].is_left = true;
                 self.budget.units[self.budget.unit].is_spent = !diverged.is_early;
                 if diverged.is_total {

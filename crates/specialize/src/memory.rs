@@ -19,7 +19,7 @@ mod pending;
 mod place;
 mod shapes;
 
-use leaves::{Leaves, assemble, leaf_of, write};
+use leaves::{Counted, Leaves, assemble, leaf_of, write};
 use nyala_base::SideTable;
 use nyala_ir::{Node, Op, TyKind, Val, World};
 use pending::Pending;
@@ -41,6 +41,8 @@ const MAX_FORGOTTEN: u64 = 1 << 14;
 /// Aggregates with more leaves are not assembled into one value.
 const MAX_PARTS: u64 = 1024;
 
+/// The bytes that an object has in the table of a state, with the nodes above it, roughly.
+const OBJECT_BYTES: usize = 256;
 /// Limit on the objects in [`Memory`]'s `open` list.
 const MAX_OPEN: usize = 16;
 /// Limit on the contents behind unknown addresses that are known where states meet.
@@ -54,7 +56,7 @@ pub const WHOLE: Range = (0, u64::MAX);
 pub type Written = FxHashMap<Val, Vec<Range>>;
 
 /// A node in 64 bits. With it, all variants of an enum have one layout, so that the enum is passed in registers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Wide(u64);
 
 impl Wide {
@@ -80,45 +82,47 @@ struct Object {
 /// The known contents of memory; the module's header explains it. A clone has an empty `open` list.
 pub struct Memory {
     /// All objects but those in `open`.
-    objects: Map<Val, Object>,
+    objects: Rc<Map<Val, Object>>,
     /// Objects in frequent use while a block is evaluated, the one used last at the end. It is empty in states that are
     /// kept.
     open: Vec<(Val, Object)>,
     /// Objects with pending stores.
     with_pending: Vec<Val>,
     /// Contents behind other pointers, by address. A write that may change them removes them.
-    entries: Map<Val, Val>,
+    entries: Rc<Map<Val, Val>>,
     /// Incremented by each write that may have changed any escaped object.
     epoch: u32,
+    /// The bytes of the tables that this state does not share with the one that it was made from, roughly.
+    bytes: Counted,
 }
 
 impl Clone for Memory {
     fn clone(&self) -> Memory {
         let mut objects = self.objects.clone();
-        for (base, object) in &self.open {
-            objects.insert_mut(*base, object.clone());
+        let mut bytes = Counted::default();
+        if !self.open.is_empty() {
+            let objects = Rc::make_mut(&mut objects);
+            self.open.iter().for_each(|(base, object)| objects.insert_mut(*base, object.clone()));
+            bytes.add(self.open.len() * OBJECT_BYTES);
         }
-        Memory {
-            objects,
-            open: Vec::new(),
-            with_pending: self.with_pending.clone(),
-            entries: self.entries.clone(),
-            ..*self
-        }
+        let (with_pending, entries) = (self.with_pending.clone(), self.entries.clone());
+        Memory { objects, open: Vec::new(), with_pending, entries, epoch: self.epoch, bytes }
     }
 }
 
 impl Default for Memory {
     fn default() -> Memory {
-        let hasher = FxBuildHasher;
-        Memory {
-            objects: Map::new_with_hasher_and_ptr_kind(hasher),
-            open: Vec::new(),
-            with_pending: Vec::new(),
-            entries: Map::new_with_hasher_and_ptr_kind(hasher),
-            epoch: 0,
+        thread_local! {
+            static EMPTY: (Rc<Map<Val, Object>>, Rc<Map<Val, Val>>) = (Rc::new(empty()), Rc::new(empty()));
         }
+        let (objects, entries) = EMPTY.with(Clone::clone);
+        let (open, with_pending) = (Vec::new(), Vec::new());
+        Memory { objects, open, with_pending, entries, epoch: 0, bytes: Counted::default() }
     }
+}
+
+fn empty<V>() -> Map<Val, V> {
+    Map::new_with_hasher_and_ptr_kind(FxBuildHasher)
 }
 
 impl Memory {
@@ -133,7 +137,7 @@ impl Memory {
     fn put(&mut self, base: Val, object: Object) {
         if self.open.len() == MAX_OPEN {
             let (old, object) = self.open.remove(0);
-            self.objects.insert_mut(old, object);
+            Rc::make_mut(&mut self.objects).insert_mut(old, object);
         }
         self.open.push((base, object));
     }
@@ -143,7 +147,7 @@ impl Memory {
         let at = self.open.iter().rposition(|o| o.0 == base);
         if at.is_none() {
             let object = self.objects.get(&base)?.clone();
-            self.objects.remove_mut(&base);
+            Rc::make_mut(&mut self.objects).remove_mut(&base);
             self.put(base, object);
         }
         let at = at.unwrap_or(self.open.len() - 1);
@@ -151,10 +155,25 @@ impl Memory {
     }
 
     /// Moves all objects out of `open`, so that the state can be kept.
-    fn close(&mut self) {
-        for (base, object) in self.open.drain(..) {
-            self.objects.insert_mut(base, object);
+    pub fn close(&mut self) {
+        if self.open.is_empty() {
+            return;
         }
+        let objects = Rc::make_mut(&mut self.objects);
+        for (base, object) in self.open.drain(..) {
+            objects.insert_mut(base, object);
+        }
+    }
+
+    /// The number of objects and other contents that the state knows of.
+    pub fn size(&self) -> usize {
+        self.objects.size() + self.open.len() + self.entries.size()
+    }
+
+    /// Whether both share what they know, which takes constant time to find out.
+    pub fn is_shared_with(&self, other: &Memory) -> bool {
+        let is_closed = self.open.is_empty() && other.open.is_empty() && self.epoch == other.epoch;
+        is_closed && Rc::ptr_eq(&self.objects, &other.objects) && Rc::ptr_eq(&self.entries, &other.entries)
     }
 
     /// The contents of leaf `at` of an object.
@@ -255,7 +274,7 @@ impl Memory {
 
     fn forget_entries(&mut self) {
         if !self.entries.is_empty() {
-            self.entries = Map::new_with_hasher_and_ptr_kind(FxBuildHasher);
+            self.entries = Rc::new(empty());
         }
     }
 
@@ -283,10 +302,11 @@ impl Memory {
     /// look at all of them, so that a long row of branches would take quadratic time.
     pub fn merge(states: &[Memory]) -> Memory {
         let Some((first, others)) = states.split_first() else { return Memory::default() };
-        if others.is_empty() {
+        if others.iter().all(|other| first.is_shared_with(other)) {
             return first.clone();
         }
         let mut merged = Memory::default();
+        let mut objects = empty();
         'objects: for (&base, object) in first.objects.iter() {
             let mut object = object.clone();
             if !object.private && object.epoch != first.epoch {
@@ -300,14 +320,17 @@ impl Memory {
                 object.leaves = object.leaves.merge(&o.leaves);
             }
             object.epoch = 0;
-            merged.objects.insert_mut(base, object);
+            objects.insert_mut(base, object);
         }
+        merged.bytes.add(objects.size() * OBJECT_BYTES);
+        merged.objects = Rc::new(objects);
         // The states mostly know the same, so that the result shares the first one's table.
         if first.entries.size() <= MAX_MERGED {
             merged.entries = first.entries.clone();
+            let others: Vec<&Memory> = others.iter().filter(|o| !Rc::ptr_eq(&o.entries, &first.entries)).collect();
             for (ptr, val) in first.entries.iter() {
                 if others.iter().any(|o| o.entries.get(ptr) != Some(val)) {
-                    merged.entries.remove_mut(ptr);
+                    Rc::make_mut(&mut merged.entries).remove_mut(ptr);
                 }
             }
         }
@@ -317,6 +340,7 @@ impl Memory {
     /// The known contents of private objects, except for the ranges in `written`.
     pub fn without(&self, written: &Written) -> Memory {
         let mut kept = Memory::default();
+        let mut objects = empty();
         let all = self.objects.iter().chain(self.open.iter().map(|(base, object)| (base, object)));
         for (&base, object) in all.filter(|(_, o)| o.private) {
             let ranges = written.get(&base).map_or(&[][..], |ranges| ranges);
@@ -325,13 +349,18 @@ impl Memory {
             }
             let mut object = object.clone();
             ranges.iter().for_each(|&(start, n)| object.leaves.fill(start, n, Leaf::Unknown));
-            kept.objects.insert_mut(base, object);
+            objects.insert_mut(base, object);
         }
+        kept.bytes.add(objects.size() * OBJECT_BYTES);
+        kept.objects = Rc::new(objects);
         kept
     }
 
     /// Whether everything known in `other` is known here too.
     pub fn implies(&self, other: &Memory) -> bool {
+        if self.is_shared_with(other) {
+            return true;
+        }
         let object_of = |memory: &'_ Memory, base: &Val| -> Option<Object> {
             let open = memory.open.iter().find(|o| o.0 == *base).map(|o| &o.1);
             let object = open.or_else(|| memory.objects.get(base)).cloned();
@@ -352,7 +381,7 @@ impl Memory {
 
     fn remember(&mut self, w: &mut World, shapes: &mut Shapes, place: &Place, val: Val) {
         if !is_object(w, place.base) {
-            self.entries.insert_mut(place.at, val);
+            Rc::make_mut(&mut self.entries).insert_mut(place.at, val);
             return;
         }
         let Some((start, n)) = place.range.filter(|(start, n)| start.saturating_add(*n) <= MAX_LEAVES) else {

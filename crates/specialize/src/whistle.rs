@@ -7,6 +7,7 @@ use crate::record::Record;
 use nyala_base::{Diagnostic, FileId, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World, print};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// Limit on the ancestors of the same continuation with which a call is compared.
 pub const MAX_ANCESTORS: usize = 16;
@@ -84,13 +85,15 @@ pub enum Sharing {
 
 impl Hints {
     /// The parameters that drift in a call. `sources` returns the sources of an argument that is a function.
-    pub fn drift(&self, unit: Cont, key: CallKey, kinds: &Kinds, sources: impl Fn(usize) -> Sources) -> u64 {
+    pub fn drift(&self, unit: Cont, key: CallKey, kinds: &Kinds, mut sources: impl FnMut(usize) -> Rc<[Cont]>) -> u64 {
         let noted = self.drift.get(&(unit, key)).into_iter().flatten().filter(|noted| noted.is_like(kinds));
-        let is_related = |noted: &&Drifting| noted.sources.iter().all(|(i, of)| sources(*i).is_subset(of));
+        let is_related =
+            |noted: &&Drifting| noted.sources.iter().all(|(i, of)| sources(*i).iter().all(|k| of.contains(k)));
         noted.filter(is_related).fold(0, |all, noted| all | noted.params)
     }
-    pub fn note_meeting(&mut self, unit: Cont, k: Cont) {
-        self.meetings.insert((unit, k));
+    /// Notes a continuation where lanes meet. Returns whether that is new.
+    pub fn note_meeting(&mut self, unit: Cont, k: Cont) -> bool {
+        self.meetings.insert((unit, k))
     }
     pub fn is_meeting(&self, unit: Cont, k: Cont) -> bool {
         !self.meetings.is_empty() && self.meetings.contains(&(unit, k))
@@ -124,10 +127,11 @@ impl Hints {
         key: CallKey,
         kinds: Kinds,
         params: u64,
-        sources: impl Fn(usize) -> Sources,
+        mut sources: impl FnMut(usize) -> Rc<[Cont]>,
     ) {
         let mut new = Drifting { kinds, params, sources: Vec::new() };
-        new.sources = (0..new.kinds.len()).filter(|&i| new.is_function(i)).map(|i| (i, sources(i))).collect();
+        let functions: Vec<usize> = (0..new.kinds.len()).filter(|&i| new.is_function(i)).collect();
+        new.sources = functions.into_iter().map(|i| (i, sources(i).iter().copied().collect())).collect();
         self.merge_drift(unit, key, new);
     }
     /// Adds parameters that drift. Returns false if nothing about them is new.

@@ -5,26 +5,38 @@
 //! A unit is abandoned when its budget is spent, or when it has found enough for another round. The other units are
 //! still evaluated to their ends, and may find more for the next round.
 
+use super::state::Stub;
 use super::{Evaluator, memory};
 use crate::facts::is_function;
 use crate::whistle::{self, Diverged};
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 /// Limit on the bodies entered in one unit ([`Budget::unit`]).
 const MAX_REDUCTIONS: u64 = 50_000_000;
 /// Limit on the nodes of the residual graph in one unit.
 const MAX_NODES: u64 = 20_000_000;
+/// Limit on the steps of the evaluator in one unit: on what it looks at to decide, besides unfolding and making nodes, for
+/// which it pays as below. No single step takes long, so that this is a limit on time that is the same on each machine.
+const MAX_STEPS: u64 = 500_000_000;
+const STEPS_OF_REDUCTION: u64 = 4;
+const STEPS_OF_NODE: u64 = 10;
+/// The limits are looked at after so many steps at the latest.
+const STEPS_OF_LOOK: u64 = 1 << 20;
 /// The limit of all units together, as a multiple of that of one unit.
 const MAX_UNITS: f64 = 1.5;
 /// Limit on the blocks made of one continuation in one unit.
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
-/// Limit on the bytes of operands of nodes and of known contents of memory, for all units together. Large arrays have
-/// many bytes and few nodes.
+/// Limit on the bytes of nodes, stubs and known contents of memory, for all units together. Large arrays have many bytes and
+/// few nodes.
 const MAX_BYTES: u64 = 1 << 30;
-/// Once a recursion was found to drift, a round only goes on for what else it may find. A unit is then abandoned when
+/// The bytes of a node and of a continuation of the residual graph, without operands, roughly.
+const NODE_BYTES: usize = 32;
+const CONT_BYTES: usize = 128;
+/// Once a recursion was found to drift, or lanes to meet late, a round only goes on for what else it may find. A unit is then abandoned when
 /// its nodes have grown by this factor since its last finding, unless it is small.
 const MAX_GROWTH: u64 = 4;
 const MIN_GROWN: u64 = 5_000;
@@ -40,11 +52,12 @@ type Link = (Cont, Span, Vec<String>);
 pub(super) struct Unit {
     pub nodes: u64,
     pub reductions: u64,
+    pub steps: u64,
     /// The largest number of blocks that one continuation has.
     pub blocks: u64,
     /// The number of nodes at which to search for functions with too many copies.
     pub next_look: u64,
-    /// The number of nodes when a recursion was last found to drift.
+    /// The number of nodes when a recursion was last found to drift, or lanes to meet late.
     pub last_found: Option<u64>,
     /// It is not evaluated any further. If a budget is the reason, `is_spent` is set too.
     pub is_left: bool,
@@ -57,11 +70,15 @@ pub(super) struct Budget {
     scale: f64,
     /// Bodies entered.
     pub reductions: u64,
+    /// What was looked at, in values, objects and the like.
+    steps: Cell<u64>,
+    /// The number of steps at which to look at the limits at the latest.
+    next_look: u64,
     /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated.
     pub unit: Cont,
     pub units: SideTable<Cont, Unit>,
-    /// The totals of nodes and reductions when the unit's counts were last updated.
-    counted: (u64, u64),
+    /// The totals of nodes, reductions and steps when the unit's counts were last updated.
+    counted: (u64, u64, u64),
     /// Blocks of each continuation in each unit.
     blocks: FxHashMap<(Cont, Cont), u64>,
     /// See [`MAX_BYTES`].
@@ -87,9 +104,11 @@ impl Budget {
         Budget {
             scale,
             reductions: 0,
+            steps: Cell::new(0),
+            next_look: STEPS_OF_LOOK,
             unit: Cont(0),
             units: SideTable::default(),
-            counted: (0, 0),
+            counted: (0, 0, 0),
             blocks: FxHashMap::default(),
             max_bytes: (MAX_BYTES as f64 * scale.max(0.1)) as u64,
             may_start_again,
@@ -109,9 +128,26 @@ impl Budget {
     /// Adds the work since the last update to the unit's counts. `size` is the present size of the graph.
     fn count(&mut self, size: u64) {
         let unit = &mut self.units[self.unit];
-        unit.nodes += size.saturating_sub(self.counted.0);
-        unit.reductions += self.reductions - self.counted.1;
-        self.counted = (size, self.reductions);
+        let (nodes, reductions) = (size.saturating_sub(self.counted.0), self.reductions - self.counted.1);
+        let steps = self.steps.get() + nodes * STEPS_OF_NODE + reductions * STEPS_OF_REDUCTION;
+        self.steps.set(steps);
+        unit.nodes += nodes;
+        unit.reductions += reductions;
+        unit.steps += steps - self.counted.2;
+        self.counted = (size, self.reductions, steps);
+        self.next_look = steps + STEPS_OF_LOOK;
+    }
+
+    /// Pays for looking at `n` things.
+    #[inline]
+    pub fn pay(&self, n: usize) {
+        self.steps.set(self.steps.get() + n as u64);
+    }
+
+    /// Whether so much was looked at since the limits were looked at that this is due again.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.steps.get() > self.next_look
     }
 
     pub fn enter(&mut self, unit: Cont, size: u64) {
@@ -121,7 +157,7 @@ impl Budget {
         }
     }
 
-    /// A recursion of the unit was found to drift.
+    /// A recursion of the unit was found to drift, or lanes to meet late.
     pub fn note_found(&mut self, size: u64) {
         self.count(size);
         let unit = &mut self.units[self.unit];
@@ -146,13 +182,16 @@ impl Budget {
     fn spent(&self, size: u64, bytes: u64) -> Option<Spent> {
         let unit = &self.units[self.unit];
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
+        let max_steps = self.scaled(MAX_STEPS);
         let limits = [
             ("unfoldings", unit.reductions, max_reductions, false),
             ("residual nodes", unit.nodes, max_nodes, false),
             ("blocks of one function", unit.blocks, self.scaled(MAX_BLOCKS_PER_CONT), false),
+            ("steps", unit.steps, max_steps, false),
             ("unfoldings", self.reductions, of_all(max_reductions), true),
+            ("steps", self.steps.get(), of_all(max_steps), true),
             ("residual nodes", size, of_all(max_nodes), true),
-            ("bytes of arrays and variables", bytes, self.max_bytes, true),
+            ("bytes", bytes, self.max_bytes, true),
         ];
         let passed = limits.into_iter().find(|&(_, spent, limit, _)| spent > limit)?;
         let (what, _, limit, is_total) = passed;
@@ -168,6 +207,8 @@ impl Budget {
         is_near(unit.reductions, max_reductions, 4096)
             || is_near(unit.nodes, max_nodes, 40_000)
             || is_near(unit.blocks, self.scaled(MAX_BLOCKS_PER_CONT), 2048)
+            || is_near(unit.steps, self.scaled(MAX_STEPS), 2 * STEPS_OF_LOOK)
+            || is_near(self.steps.get(), of_all(self.scaled(MAX_STEPS)), 2 * STEPS_OF_LOOK)
             || is_near(self.reductions, of_all(max_reductions), 4096)
             || is_near(size, of_all(max_nodes), 40_000)
             || is_near(bytes, self.max_bytes, self.max_bytes)
@@ -220,9 +261,15 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// See [`MAX_BYTES`].
-    pub(super) fn bytes(&self) -> u64 {
+    /// The bytes of arrays: these may grow much from one body to the next.
+    pub(super) fn array_bytes(&self) -> u64 {
         (self.dst.n_operands() * size_of::<Val>() + memory::bytes()) as u64
+    }
+
+    /// See [`MAX_BYTES`].
+    fn bytes(&self) -> u64 {
+        let nodes = self.dst.n_vals() * NODE_BYTES + self.dst.n_conts() * CONT_BYTES;
+        self.array_bytes() + (nodes + self.stubs.len() * size_of::<Stub>()) as u64
     }
 
     pub(super) fn size(&self) -> u64 {

@@ -196,6 +196,7 @@ impl Evaluator<'_> {
             marks,
             mode,
         };
+        self.note_return(call.callee, &values, site);
         let decision = self.decide_call(&call, site);
         if self.budget.near_end {
             self.note_call(k, &values, origin);
@@ -618,6 +619,7 @@ impl Evaluator<'_> {
             if !seen.insert(v) {
                 continue;
             }
+            self.budget.pay(1);
             if seen.len() > MAX_SEARCHED {
                 return true;
             }

@@ -3,6 +3,7 @@
 
 use super::call::Rules;
 use super::computed::Computable;
+use super::repeated::Returns;
 use super::{Evaluator, plain::Value};
 use crate::memory::MAX_LEAVES;
 use nyala_base::Span;
@@ -34,6 +35,8 @@ pub(super) struct Code {
     pub targets: [OnceCell<Option<Rc<Code>>>; 2],
     /// Set if the call may be computed as a whole.
     pub computable: Option<Box<Computable>>,
+    /// Set if the results of calls may be kept for later ones.
+    pub returns: Option<Box<Returns>>,
     /// The slots of values, for the targets of a branch.
     pub slots: FxHashMap<Val, u32>,
 }
@@ -171,6 +174,7 @@ impl Evaluator<'_> {
         let n_free = facts.nest.free(k).len();
         let (origin, targets) = (body.origin, Default::default());
         let computable = self.computable(k, &rules);
+        let returns = if around.is_some() { None } else { self.returns(k, &rules, &insts) };
         Some(Code {
             cont: k,
             n_free,
@@ -184,6 +188,7 @@ impl Evaluator<'_> {
             origin,
             targets,
             computable,
+            returns,
             slots,
         })
     }

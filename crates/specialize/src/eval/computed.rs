@@ -102,6 +102,7 @@ impl Evaluator<'_> {
             origin: source.body(k)?.origin,
             targets: Default::default(),
             computable: None,
+            returns: None,
             slots: Default::default(),
         };
         Some(Box::new(Computable { by_filters: !traits.is_partial, code: Rc::new(code), results }))

@@ -1,13 +1,12 @@
 //! Looks up hints of earlier rounds for the evaluator, and notes hints for the next one ([`Hints`]).
 
 use super::Evaluator;
-use crate::whistle::{self, CallKey, Hints, Kind, Kinds};
+use super::state::View;
+use crate::whistle::{CallKey, Hints, Kind, Kinds};
 use nyala_base::SideTable;
-use nyala_ir::{Cont, Val};
-use rustc_hash::FxHashSet;
-
-/// Limit on the values that are searched for the sources of a function value.
-const MAX_SOURCES: usize = 1000;
+use nyala_ir::{Cont, Val, World};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// The hints of earlier rounds, and those that this round notes for the next.
 pub(super) struct Advice<'a> {
@@ -33,21 +32,20 @@ impl Evaluator<'_> {
     }
 
     /// The parameters that drifted in earlier calls of that kind in the unit.
-    pub(super) fn hinted_drift(&self, key: CallKey, args: &[Val]) -> u64 {
+    pub(super) fn hinted_drift(&mut self, key: CallKey, args: &[Val]) -> u64 {
         if !self.hints.drifts[key.0] {
             return 0;
         }
         let kinds = self.kinds(key.1, args);
-        let sources = |i: usize| self.sources(args[i]);
-        self.hints.earlier.drift(self.budget.unit, key, &kinds, sources)
-            | self.hints.noted.drift(self.budget.unit, key, &kinds, sources)
+        let (view, sources, unit) = (View { dst: &self.dst, stubs: &self.stubs }, &mut self.sources, self.budget.unit);
+        let earlier = self.hints.earlier.drift(unit, key, &kinds, |i| sources.of(view, args[i]));
+        earlier | self.hints.noted.drift(unit, key, &kinds, |i| sources.of(view, args[i]))
     }
 
     pub(super) fn note_drift(&mut self, key: CallKey, args: &[Val], params: u64) {
         let kinds = self.kinds(key.1, args);
-        let mut noted = std::mem::take(&mut self.hints.noted);
-        noted.note_drift(self.budget.unit, key, kinds, params, |i| self.sources(args[i]));
-        self.hints.noted = noted;
+        let (view, sources) = (View { dst: &self.dst, stubs: &self.stubs }, &mut self.sources);
+        self.hints.noted.note_drift(self.budget.unit, key, kinds, params, |i| sources.of(view, args[i]));
     }
 
     /// The kinds of the specialized arguments, which are comparable from round to round.
@@ -60,24 +58,74 @@ impl Evaluator<'_> {
         };
         args.iter().enumerate().map(kind).collect()
     }
+}
 
-    /// The source continuations that a function value is made of.
-    pub(super) fn sources(&self, v: Val) -> whistle::Sources {
-        let mut sources = whistle::Sources::default();
-        let mut seen: FxHashSet<Val> = FxHashSet::default();
-        let mut work = vec![v];
-        while let Some(v) = work.pop() {
-            if seen.len() > MAX_SOURCES || !seen.insert(v) {
+/// The source continuations that function values are made of: their own, and those of the closures they capture. Each
+/// set is made once, from those of what the value captures; values with equal ones share it.
+#[derive(Default)]
+pub(super) struct Sources {
+    of: SideTable<Val, Option<u32>>,
+    sets: Vec<Rc<[Cont]>>,
+    ids: FxHashMap<Rc<[Cont]>, u32>,
+    unions: FxHashMap<(u32, u32), u32>,
+}
+
+impl Sources {
+    /// The sources of a value, in order.
+    pub fn of(&mut self, view: View, v: Val) -> Rc<[Cont]> {
+        let id = self.id(view, v);
+        self.sets[id as usize].clone()
+    }
+
+    /// A number that tells values with different sources apart.
+    pub fn id(&mut self, view: View, v: Val) -> u32 {
+        let mut work = vec![(v, false)];
+        while let Some((v, is_ready)) = work.pop() {
+            if self.of[v].is_some() {
                 continue;
             }
-            match self.view().captured(v) {
-                Some((source, vals)) => {
-                    sources.insert(source);
-                    work.extend(vals.iter().filter(|&&v| self.dst.types.has_function(self.dst.ty(v))));
-                }
-                None => work.extend(self.dst.args(v)),
+            let captured = view.captured(v);
+            let parts = captured.map_or_else(|| view.dst.args(v), |(_, vals)| vals);
+            let is_part = |dst: &World, part: Val| captured.is_none() || dst.types.has_function(dst.ty(part));
+            let parts = parts.iter().copied().filter(|&part| is_part(view.dst, part));
+            if !is_ready {
+                work.push((v, true));
+                work.extend(parts.map(|part| (part, false)));
+                continue;
             }
+            let mut set = self.set(captured.map(|(source, _)| source).into_iter().collect());
+            for part in parts {
+                if let Some(more) = self.of[part] {
+                    set = self.union(set, more);
+                }
+            }
+            self.of[v] = Some(set);
         }
-        sources
+        self.of[v].unwrap_or(0)
+    }
+
+    fn set(&mut self, set: Vec<Cont>) -> u32 {
+        let set: Rc<[Cont]> = set.into();
+        let (sets, next) = (&mut self.sets, self.ids.len() as u32);
+        *self.ids.entry(set).or_insert_with_key(|set| {
+            sets.push(set.clone());
+            next
+        })
+    }
+
+    fn union(&mut self, a: u32, b: u32) -> u32 {
+        if a == b {
+            return a;
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(&known) = self.unions.get(&key) {
+            return known;
+        }
+        let mut all: Vec<Cont> = self.sets[a as usize].iter().chain(&*self.sets[b as usize]).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let union = self.set(all);
+        self.unions.insert(key, union);
+        union
     }
 }

@@ -239,6 +239,7 @@ impl Evaluator<'_> {
             }
             let (mut drift, mut counts) = (0, 0);
             let mut progress = false;
+            self.budget.pay(args.len());
             for i in (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1) {
                 let mut change = whistle::compare(view, record.args[i], args[i], true);
                 if change == Change::Progress && unasked >> i & 1 == 1 {
@@ -338,6 +339,7 @@ impl Evaluator<'_> {
         let mut work: SmallVec<[Val; 16]> = call.free.iter().chain(call.args.iter()).copied().collect();
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         while let Some(v) = work.pop() {
+            self.budget.pay(1);
             let Some(s) = self.stub_of_val(v) else {
                 if self.dst.types.has_function(self.dst.ty(v)) {
                     work.extend_from_slice(self.dst.args(v));

@@ -27,6 +27,7 @@ impl Evaluator<'_> {
     /// The block to jump to for a stub with this memory, and the stub to request if the block is not built yet.
     pub(super) fn target(&mut self, s: StubId, memory: &Memory) -> (Cont, Option<StubId>) {
         for s in self.stubs.line(s) {
+            self.budget.pay(self.stubs[s].assumed.as_ref().map_or(1, |assumed| assumed.0.size()));
             if let Some((assumed, block)) = self.stubs[s].assumed.as_deref()
                 && memory.implies(assumed)
             {
@@ -42,6 +43,7 @@ impl Evaluator<'_> {
         if memory.is_empty() {
             return Memory::default();
         }
+        self.budget.pay(memory.size());
         match self.writes(s) {
             Some(written) => memory.without(&written),
             None => Memory::default(),
@@ -77,6 +79,7 @@ impl Evaluator<'_> {
             work.pop();
             let mut all: Option<Rc<Written>> = Some(Rc::default());
             for s in inner {
+                self.budget.pay(self.writes_of.all[&s].as_ref().map_or(1, |written| written.len()));
                 all = match (all, &self.writes_of.all[&s]) {
                     (Some(all), Some(more)) if all.is_empty() => Some(more.clone()),
                     (Some(all), Some(more)) => {
@@ -111,6 +114,7 @@ impl Evaluator<'_> {
                 if !seen_parts.insert(v) {
                     continue;
                 }
+                self.budget.pay(1);
                 if let Some(inner) = self.stub_of_val(v) {
                     if self.stubs[inner].holds_address {
                         found.push(inner);

@@ -50,8 +50,10 @@ impl Evaluator<'_> {
             }
             self.set_origin(code.origin);
             entry = self.call(&mut site, callee, vals, code.origin);
+            self.keep_nodes();
             self.plain.clear();
         }
+        self.repeated.close();
         if let Some(record) = &mut self.record {
             record.end(site.block, self.facts.function[k].unwrap_or(k));
         }
@@ -77,7 +79,7 @@ impl Evaluator<'_> {
                 self.explain_step(code.cont);
             }
             // If memory is already large, a few more arrays may exceed the budget.
-            let is_large = self.bytes() > self.budget.max_bytes / 2;
+            let is_large = self.array_bytes() > self.budget.max_bytes / 2 || self.budget.is_due();
             if self.budget.reductions.is_multiple_of(1024) || self.budget.reductions < 1024 || is_large {
                 self.check_budget()?;
                 self.collect(frame)?;
@@ -89,7 +91,10 @@ impl Evaluator<'_> {
             self.current = (code.cont, site.past.mode);
             match self.compute_call(&code, frame, site.past.mode) {
                 Some(end) => code = end,
-                None => drop(self.compute_all(&code, frame, site, false)),
+                None => match self.repeat_call(&code, frame, site) {
+                    Some(end) => code = end,
+                    None => drop(self.compute_all(&code, frame, site, false)),
+                },
             }
             let (operand, n) = match code.target {
                 Target::Branch => {
@@ -138,6 +143,7 @@ impl Evaluator<'_> {
                 let v = self.get(a, frame);
                 ahead.push(v);
             }
+            self.note_return(callee, &ahead[next.n_free..], site);
             let unfold = code.target == Target::Call { unfold: true };
             let decision = self.decide_in_frame(callee, &next, (frame, &ahead[next.n_free..]), unfold, site);
             match decision {
@@ -203,6 +209,10 @@ impl Evaluator<'_> {
             if let Some(bits) = number {
                 frame.push(Value::Lit(bits));
                 continue;
+            }
+            if inst.op.effect() != Effect::Total {
+                let address = if inst.op == Op::Load { Some(self.get(&inst.args[1], frame)) } else { None };
+                self.note_effect(inst, address);
             }
             let v = match self.structured(inst, code, frame, site) {
                 Some(v) => v,
@@ -377,6 +387,9 @@ impl Evaluator<'_> {
         }
         self.set_origin(self.source.origin(inst.source));
         let mem = args.first().copied();
+        if matches!(inst.op, Op::Select | Op::Bitcast | Op::Aligned | Op::Restrict) {
+            self.note_given_away();
+        }
         let v = self.compute(inst.op, inst.source, &mut args, site);
         // If pending stores were made, the rest of the body continues with the memory after them.
         if let (Some(&now), Some(Operand::Slot(slot))) = (args.first(), inst.args.first())

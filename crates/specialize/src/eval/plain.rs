@@ -14,7 +14,7 @@ const MIN_BYTES: usize = 1 << 20;
 const MAX_BYTES: usize = 512 << 20;
 
 /// A value of the machine. All variants have one layout, so that values are passed in registers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Value {
     /// The bits of a literal, whose type is that of its slot in the frame.
     Lit(u64),
@@ -29,11 +29,11 @@ pub(super) enum Value {
 }
 
 /// The index of a value in [`Plain`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Idx(u64);
 
 /// The base of an object, a node, and the number of a leaf, 32 bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Place(u64);
 
 impl Idx {
@@ -261,6 +261,7 @@ impl Evaluator<'_> {
         if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
             return Ok(());
         }
+        self.repeated.close();
         let mut old = std::mem::take(&mut self.plain);
         let (all, parts) = std::mem::take(&mut old.spare);
         let mut new = Plain { all, parts, ..Plain::default() };

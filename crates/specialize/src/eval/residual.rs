@@ -49,6 +49,8 @@ impl Evaluator<'_> {
                 }
                 self.flush_all(site, &mut args, &[]);
                 self.skip_branch(site, &args[2..]);
+                // So that both targets share it.
+                site.memory.close();
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
                     if let Some(s) = self.stub_of_val(args[idx]) {

@@ -4,7 +4,7 @@
 //! the next round. Unknown arguments and the return continuation then stay parameters; if that is not enough, functions
 //! do too.
 
-use super::state::{State, Stub};
+use super::state::{State, Stub, StubId, View};
 use super::{Evaluator, memory};
 use crate::facts::is_return;
 use crate::whistle::Sharing;
@@ -20,7 +20,7 @@ const MAX_UNASKED: u64 = 1000;
 const MAX_ALIKE: u64 = 8;
 
 /// The data that tells copies apart: known numbers, and the sources of the functions that a copy is specialized in.
-type Known = Vec<(Option<u64>, Vec<Cont>)>;
+type Known = Vec<(Option<u64>, Option<u32>)>;
 
 impl Evaluator<'_> {
     /// The parameters that are not specialized because there were too many copies. A call that is unfolded by force
@@ -57,8 +57,10 @@ impl Evaluator<'_> {
     /// without a filter. Returns whether any of them is new.
     pub(super) fn note_shared(&mut self, unit: Cont, early: bool) -> bool {
         let mut n_copies: SideTable<Cont, u64> = SideTable::default();
-        let built = || self.stubs.iter().filter(|s| s.unit == unit && s.state != State::New);
-        built().for_each(|stub| n_copies[stub.source] += 1);
+        let is_built = |stub: &Stub| stub.unit == unit && stub.state != State::New;
+        let built: Vec<StubId> = (0..self.stubs.len()).filter(|&s| is_built(&self.stubs[s])).collect();
+        self.budget.pay(self.stubs.len());
+        built.iter().for_each(|&s| n_copies[self.stubs[s].source] += 1);
         #[derive(Default)]
         struct Copies {
             n: u64,
@@ -66,11 +68,16 @@ impl Evaluator<'_> {
             numbers: FxHashSet<Vec<Option<u64>>>,
         }
         let mut copies: FxHashMap<Cont, Copies> = FxHashMap::default();
-        for stub in built().filter(|stub| n_copies[stub.source] >= MAX_COPIES) {
-            let copies = copies.entry(stub.source).or_default();
+        for s in built {
+            let source = self.stubs[s].source;
+            if n_copies[source] < MAX_COPIES {
+                continue;
+            }
+            let known = self.known(s);
+            let copies = copies.entry(source).or_default();
             copies.n += 1;
-            copies.known.insert(self.known(stub));
-            copies.numbers.insert(stub.vals.iter().map(|&v| self.dst.as_lit(v)).collect());
+            copies.known.insert(known);
+            copies.numbers.insert(self.stubs[s].vals.iter().map(|&v| self.dst.as_lit(v)).collect());
         }
         let mut most = 0;
         let mut noted = Vec::new();
@@ -99,18 +106,17 @@ impl Evaluator<'_> {
         found
     }
 
-    fn known(&self, stub: &Stub) -> Known {
+    fn known(&mut self, s: StubId) -> Known {
+        let stub = &self.stubs[s];
         let returns_to = self.source.params(stub.source).last().is_some_and(|&p| is_return(self.source, p));
         let specialized = stub.mask >> (self.source.params(stub.source).len().clamp(1, 64) - 1) & 1 == 1;
         let n = stub.vals.len() - (returns_to && specialized) as usize;
-        let known = |&v: &Val| {
-            let mut sources: Vec<Cont> = match self.dst.types.has_function(self.dst.ty(v)) {
-                true => self.sources(v).into_iter().collect(),
-                false => Vec::new(),
-            };
-            sources.sort_unstable();
+        let view = View { dst: &self.dst, stubs: &self.stubs };
+        let mut known = |&v: &Val| {
+            let sources = self.dst.types.has_function(self.dst.ty(v)).then(|| self.sources.id(view, v));
             (self.dst.as_lit(v), sources)
         };
-        stub.vals[..n].iter().map(known).collect()
+        self.budget.pay(n);
+        stub.vals[..n].iter().map(&mut known).collect()
     }
 }

@@ -163,8 +163,14 @@ impl Evaluator<'_> {
                 Some(alias) => alias,
                 None => {
                     // Lanes that come here later would not meet those that came before.
-                    if self.lanes_meet_in(s) {
-                        self.hints.noted.note_meeting(self.stubs[s].unit, self.stubs[s].source);
+                    let (unit, k) = (self.stubs[s].unit, self.stubs[s].source);
+                    if self.lanes_meet_in(s)
+                        && !self.hints.earlier.is_meeting(unit, k)
+                        && self.hints.noted.note_meeting(unit, k)
+                        && unit == self.budget.unit
+                    {
+                        let size = self.size();
+                        self.budget.note_found(size);
                     }
                     let fresh = self.again(s);
                     self.stubs[s].alias = Some(fresh);
@@ -242,10 +248,12 @@ impl Evaluator<'_> {
         }
         let mut work = vec![v];
         let mut seen: FxHashSet<Val> = FxHashSet::default();
+        self.budget.pay(1);
         while let Some(v) = work.pop() {
             if !seen.insert(v) {
                 continue;
             }
+            self.budget.pay(1);
             if let Some(s) = self.stub_of_val(v) {
                 let is_new = !addresses_only && {
                     let live = self.live(s);
@@ -284,6 +292,7 @@ impl Evaluator<'_> {
         let mut n_seen = 0;
         while let Some(v) = work.pop() {
             n_seen += 1;
+            self.budget.pay(1);
             match (self.stub_of_val(v), self.dst.types.kind(self.dst.ty(v))) {
                 (Some(s), _) if self.stubs[s].holds_address => return true,
                 (Some(_), _) | (None, TyKind::Prim(_) | TyKind::Mem) => {}
@@ -397,6 +406,8 @@ impl Evaluator<'_> {
             kept.iter().zip(&fixed).any(|(&i, f)| f.is_none() && comes_back(self.source.ty(self.source.param(k, i))));
         if !self.stubs[s].escaped && !takes_function {
             let states: Vec<Memory> = requests.iter().map(|r| self.memory_with_params(r, &fixed)).collect();
+            let is_shared = states.iter().all(|state| states[0].is_shared_with(state));
+            self.budget.pay(if is_shared { 1 } else { states.iter().map(Memory::size).sum() });
             memory = Memory::merge(&states);
             if general {
                 let may_assume = !is_meeting && self.may_assume(s);

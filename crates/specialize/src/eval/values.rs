@@ -141,6 +141,7 @@ impl Evaluator<'_> {
             if self.dst.ty(v) == self.dst.types.mem() || !seen.insert(v) {
                 continue;
             }
+            self.budget.pay(1);
             if seen.len() > limit {
                 return None;
             }
