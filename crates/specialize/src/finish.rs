@@ -44,7 +44,8 @@ pub fn find_reachable(ev: &Evaluator, roots: &[Cont]) -> Reachable {
                 Node::Global(g) => work.extend(dst.global(g).init),
                 Node::Op(Op::Store) => {
                     work.push(args[0]);
-                    let is_needed = |base: &Val| found.read.contains(base) || dst.keeps_faults && !is_inside(dst, args[1]);
+                    let is_needed =
+                        |base: &Val| found.read.contains(base) || dst.keeps_faults && !is_inside(dst, args[1]);
                     match written(dst, v).filter(|base| !is_needed(base)) {
                         Some(base) => waiting.entry(base).or_default().push(v),
                         None => found.use_values(ev, &args[1..], &mut work),
