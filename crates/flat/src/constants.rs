@@ -20,13 +20,23 @@ pub fn constant_faults(module: &Module) -> Vec<(Span, ConstantFault)> {
         let needed = needed(function);
         let all = function.blocks.iter().flat_map(|b| &b.insts);
         let defs: FxHashMap<Value, &Inst> = all.filter_map(|i| Some((i.result?, i))).collect();
-        for b in certain {
+        let loops = Loops::of(module, function, &defs, &certain);
+        for b in (0..function.blocks.len()).map(Block::from_idx).filter(|b| !certain.contains(b) && loops.run(*b)) {
+            for inst in &function.block(b).insts {
+                if is_outside(module, function, &defs, &blocks, &loops, inst) {
+                    found.push((inst.span, ConstantFault::Index));
+                }
+            }
+        }
+        for &b in &certain {
             for inst in &function.block(b).insts {
                 let fault = arithmetic(&module.types, function, inst)
                     .filter(|_| inst.result.is_some_and(|r| needed.contains(&r)))
                     .map(|_| ConstantFault::Overflow)
                     .or_else(|| division(&module.types, function, inst))
-                    .or_else(|| is_outside(module, function, &defs, &blocks, inst).then_some(ConstantFault::Index));
+                    .or_else(|| {
+                        is_outside(module, function, &defs, &blocks, &loops, inst).then_some(ConstantFault::Index)
+                    });
                 found.extend(fault.map(|fault| (inst.span, fault)));
             }
         }
@@ -69,32 +79,53 @@ fn division(types: &Types, function: &Function, inst: &Inst) -> Option<ConstantF
     }
 }
 
-/// Functions that return a new block of memory of a size that is known, in bytes.
-fn blocks_of_known_size(module: &Module) -> FxHashMap<Func, u64> {
+/// The size of the memory that a function returns, in bytes.
+enum Size {
+    Known(u64),
+    /// A parameter, and the bytes for each of what it counts.
+    Of(usize, u64),
+}
+
+/// Functions that return a new block of memory of a size that is known where they are called.
+fn blocks_of_known_size(module: &Module) -> FxHashMap<Func, Size> {
     let mut found = FxHashMap::default();
     for (i, function) in module.funcs.iter().enumerate() {
         let [block] = &function.blocks[..] else { continue };
         let Terminator::Return(values) = &block.term else { continue };
         let &[value] = &values[..] else { continue };
         let def = |v: Value| block.insts.iter().find(|i| i.result == Some(v));
+        let param = |v: Value| block.params.iter().position(|&p| p == v);
         let mut at = def(value);
         while let Some(inst) = at.filter(|i| i.op == InstOp::Op(Op::Bitcast)) {
             at = def(inst.args[0]);
         }
-        if let Some(size) = at.and_then(|inst| allocated(module, function, inst, &FxHashMap::default())) {
-            found.insert(Func::from_idx(i), size);
-        }
+        let Some(inst) = at.filter(|i| is_alloc(module, i)) else { continue };
+        let n = inst.args[0];
+        let size = match (function.as_bits(n), param(n), def(n)) {
+            (Some(bits), ..) => Some(Size::Known(bits)),
+            (_, Some(at), _) => Some(Size::Of(at, 1)),
+            (_, _, Some(i)) if i.op == InstOp::Op(Op::Mul) => {
+                param(i.args[0]).zip(function.as_bits(i.args[1])).map(|(at, bits)| Size::Of(at, bits))
+            }
+            _ => None,
+        };
+        found.extend(size.map(|size| (Func::from_idx(i), size)));
     }
     found
 }
 
+fn is_alloc(module: &Module, inst: &Inst) -> bool {
+    matches!(inst.op, InstOp::Call(f) if module.func(f).is_foreign() && module.func(f).symbol() == Some("nyala_alloc"))
+}
+
 /// The bytes of the block that an instruction allocates.
-fn allocated(module: &Module, function: &Function, inst: &Inst, known: &FxHashMap<Func, u64>) -> Option<u64> {
+fn allocated(module: &Module, function: &Function, inst: &Inst, known: &FxHashMap<Func, Size>) -> Option<u64> {
     match inst.op {
-        InstOp::Call(f) if known.contains_key(&f) => known.get(&f).copied(),
-        InstOp::Call(f) if module.func(f).is_foreign() && module.func(f).symbol() == Some("nyala_alloc") => {
-            function.as_bits(inst.args[0])
-        }
+        InstOp::Call(f) if known.contains_key(&f) => match known.get(&f)? {
+            Size::Known(size) => Some(*size),
+            Size::Of(at, each) => function.as_bits(*inst.args.get(*at)?)?.checked_mul(*each),
+        },
+        InstOp::Call(_) if is_alloc(module, inst) => function.as_bits(inst.args[0]),
         InstOp::Op(Op::Alloc) => {
             let elem = module.types.part(module.types.pointee(function.ty(inst.result?))?, 0)?;
             let (size, align) = layout::size_align(&module.types, elem)?;
@@ -107,12 +138,13 @@ fn allocated(module: &Module, function: &Function, inst: &Inst, known: &FxHashMa
     }
 }
 
-/// Whether an access at a constant place lies outside of the memory that its address was computed from.
+/// Whether an access lies outside, at a constant place or in a round that a loop certainly has, of the memory that its address was computed from.
 fn is_outside(
     module: &Module,
     function: &Function,
     defs: &FxHashMap<Value, &Inst>,
-    blocks: &FxHashMap<Func, u64>,
+    blocks: &FxHashMap<Func, Size>,
+    loops: &Loops,
     inst: &Inst,
 ) -> bool {
     let InstOp::Op(Op::Load | Op::Store) = inst.op else { return false };
@@ -127,7 +159,11 @@ fn is_outside(
         match def.op {
             InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict) if place(def.args[0]).is_some() => at = def.args[0],
             InstOp::Op(Op::Lea) => {
-                let (Some(idx), Some(ty)) = (function.as_index(def.args[1]), place(def.args[0])) else { return false };
+                let Some(ty) = place(def.args[0]) else { return false };
+                let idx = function.as_index(def.args[1]).map(|idx| idx as i64);
+                let Some(idx) = idx.or_else(|| i64::try_from(loops.reached(def.args[1], MAX_DEPTH)?).ok()) else {
+                    return false;
+                };
                 let step = match types.kind(ty) {
                     TyKind::Array(elem, _) | TyKind::IndefArray(elem) => {
                         layout::size_align(types, *elem).map(|(size, align)| size.next_multiple_of(align.max(1)))
@@ -135,8 +171,8 @@ fn is_outside(
                     _ => None,
                 };
                 let by = match step {
-                    Some(step) => i128::from(idx as i64) * i128::from(step),
-                    None => match layout::offset(types, ty, idx) {
+                    Some(step) => i128::from(idx) * i128::from(step),
+                    None => match layout::offset(types, ty, idx as u64) {
                         Some(by) => by.into(),
                         None => return false,
                     },
@@ -153,6 +189,154 @@ fn is_outside(
         _ => defs.get(&at).and_then(|def| allocated(module, function, def, blocks)),
     };
     all.is_some_and(|all| offset < 0 || offset + i128::from(size) > i128::from(all))
+}
+
+/// Limits on operations between an index and the numbers that a loop counts, and on blocks of loops.
+const MAX_DEPTH: usize = 16;
+const MAX_MEMBERS: usize = 256;
+
+/// A loop that counts up by one to a bound, and is left in no other way.
+struct Loop {
+    header: Block,
+    members: FxHashSet<Block>,
+    /// From where it goes back.
+    latch: Block,
+    start: Value,
+    bound: Value,
+}
+
+/// The loops that count, by their counters.
+struct Loops<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    defs: &'a FxHashMap<Value, &'a Inst>,
+    certain: &'a [Block],
+    all: FxHashMap<Value, Loop>,
+    /// The loops around each block, by their counters, innermost first. `None` if one of these does not count.
+    around: FxHashMap<Block, Option<Vec<Value>>>,
+    tree: nyala_base::graph::Tree,
+}
+
+impl<'a> Loops<'a> {
+    fn of(
+        module: &'a Module,
+        function: &'a Function,
+        defs: &'a FxHashMap<Value, &'a Inst>,
+        certain: &'a [Block],
+    ) -> Loops<'a> {
+        let cfg = Cfg::new(function);
+        let tree = cfg.dominator_tree();
+        let mut loops =
+            Loops { module, function, defs, certain, all: FxHashMap::default(), around: FxHashMap::default(), tree };
+        for &header in cfg.rpo.iter().rev() {
+            let dominated = |b: &Block| loops.tree.meet(header.idx(), b.idx()) == header.idx();
+            let back: Vec<Block> = cfg.preds[header.idx()].iter().copied().filter(dominated).collect();
+            if back.is_empty() {
+                continue;
+            }
+            let mut members: FxHashSet<Block> = [header].into_iter().collect();
+            let mut work = back.clone();
+            while let Some(b) = work.pop() {
+                if members.insert(b) && members.len() <= MAX_MEMBERS {
+                    work.extend(&cfg.preds[b.idx()]);
+                }
+            }
+            let counted = loops.counted(&cfg, header, &back, &members);
+            let counter = counted.as_ref().map(|c| c.0);
+            for &b in &members {
+                let around = loops.around.entry(b).or_insert_with(|| Some(Vec::new()));
+                match (around.as_mut(), counter) {
+                    (Some(list), Some(counter)) => list.push(counter),
+                    _ => *around = None,
+                }
+            }
+            loops.all.extend(counted);
+        }
+        loops
+    }
+
+    fn counted(&self, cfg: &Cfg, header: Block, back: &[Block], members: &FxHashSet<Block>) -> Option<(Value, Loop)> {
+        let (&[latch], block) = (back, self.function.block(header)) else { return None };
+        let Terminator::Branch { cond, then, els } = &block.term else { return None };
+        let test = self.defs.get(cond).filter(|i| i.op == InstOp::Op(Op::Lt))?;
+        let (counter, bound) = (test.args[0], test.args[1]);
+        let at = block.params.iter().position(|&p| p == counter)?;
+        let stays =
+            |b: &Block| *b == header || self.function.block(*b).term.edges().all(|e| members.contains(&e.block));
+        let ends = |b: &Block| self.function.block(*b).term.edges().next().is_none();
+        if !members.contains(&then.block)
+            || members.contains(&els.block)
+            || members.len() > MAX_MEMBERS
+            || !members.iter().all(|b| stays(b) && !ends(b))
+        {
+            return None;
+        }
+        let mut start = None;
+        for &pred in &cfg.preds[header.idx()] {
+            for edge in self.function.block(pred).term.edges().filter(|e| e.block == header) {
+                let v = edge.args[at];
+                if pred == latch {
+                    let next = self.defs.get(&v).filter(|i| i.op == InstOp::Op(Op::Add) && i.args[0] == counter)?;
+                    if self.number(next.args[1]) != Some(1) {
+                        return None;
+                    }
+                } else if *start.get_or_insert(v) != v {
+                    return None;
+                }
+            }
+        }
+        Some((counter, Loop { header, members: members.clone(), latch, start: start?, bound }))
+    }
+
+    fn number(&self, v: Value) -> Option<i128> {
+        let prim = self.module.types.as_prim(self.function.ty(v)).filter(|p| p.is_int())?;
+        let bits = prim.normalize(self.function.as_bits(v)?);
+        Some(if prim.is_signed() { i128::from(bits as i64) } else { i128::from(bits) })
+    }
+
+    /// A number that a value has for certain in one of the rounds: the greatest one, if the loops count up.
+    fn reached(&self, v: Value, depth: usize) -> Option<i128> {
+        if let Some(n) = self.number(v) {
+            return Some(n);
+        }
+        let depth = depth.checked_sub(1)?;
+        if let Some(counting) = self.all.get(&v) {
+            return Some(self.rounds_to(counting, depth)? - 1);
+        }
+        let inst = self.defs.get(&v)?;
+        let of = |v: Value| self.module.types.as_prim(self.function.ty(v)).filter(|p| p.is_int());
+        match inst.op {
+            InstOp::Op(Op::Add) => Some(self.reached(inst.args[0], depth)? + self.number(inst.args[1])?),
+            InstOp::Op(Op::Cast) if of(inst.args[0])?.bits() <= of(v)?.bits() => {
+                self.reached(inst.args[0], depth).filter(|n| *n >= 0)
+            }
+            _ => None,
+        }
+    }
+
+    /// The bound to which a loop counts, if it then has a round.
+    fn rounds_to(&self, counting: &Loop, depth: usize) -> Option<i128> {
+        let to = self.reached(counting.bound, depth)?;
+        let is_above = self.defs.get(&counting.bound).is_some_and(|i| {
+            i.op == InstOp::Op(Op::Add) && i.args[0] == counting.start && self.number(i.args[1]).is_some_and(|n| n > 0)
+        });
+        (is_above || self.number(counting.start).is_some_and(|from| from < to)).then_some(to)
+    }
+
+    /// Whether a block is run in each round of all loops around it, which certainly have one.
+    fn run(&self, block: Block) -> bool {
+        let Some(Some(around)) = self.around.get(&block) else { return false };
+        let mut at = block;
+        for counter in around {
+            let Some(counting) = self.all.get(counter).filter(|l| l.members.contains(&at)) else { return false };
+            let is_always = self.tree.meet(at.idx(), counting.latch.idx()) == at.idx();
+            if !is_always || self.rounds_to(counting, MAX_DEPTH).is_none() {
+                return false;
+            }
+            at = counting.header;
+        }
+        self.certain.contains(&at)
+    }
 }
 
 /// Replaces signed arithmetic on constants that does not fit by its result modulo 2ⁿ.

@@ -586,9 +586,6 @@ impl Session {
         let mut failures = nyala_flat::ensure::watch(&mut module, &self.ensures, self.origins());
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
-        if !self.checks().overflow {
-            nyala_flat::wrap_constants(&mut module);
-        }
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
             if pass.name == "lower-launches" {
@@ -621,7 +618,7 @@ impl Session {
         ensures::report(self, &failures)?;
         self.prepare_devices(&mut module)?;
         self.insert_checks(&mut module)?;
-        // Checked arithmetic on constants is reported before, and nothing else may be undefined to a compiler.
+        // After warnings and checks. Nothing of it may be undefined to another compiler.
         nyala_flat::wrap_constants(&mut module);
         Ok((module, sources))
     }

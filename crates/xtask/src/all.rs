@@ -63,6 +63,12 @@ const PARTS: &[Part] = &[
     },
     Part { name: "patterns", about: "random patterns from fresh seeds", minutes: 3.0, what: What::Random("patterns") },
     Part {
+        name: "faults",
+        about: "random programs that go wrong, from fresh seeds, checked and in the interpreter",
+        minutes: 4.0,
+        what: What::Random("faults"),
+    },
+    Part {
         name: "devices",
         about: "the conformance list on devices of OpenCL and Vulkan, by NVIDIA's compiler, and validated",
         minutes: 15.0,

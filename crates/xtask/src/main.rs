@@ -94,6 +94,9 @@ enum Task {
         /// Test `std::pattern` with random patterns and texts beside the `regex` crate
         #[arg(long, conflicts_with_all = ["lanes", "interpreted", "front"])]
         patterns: bool,
+        /// Compare checked native code with the interpreter on random programs that go wrong
+        #[arg(long, conflicts_with_all = ["lanes", "interpreted", "front", "patterns"])]
+        faults: bool,
         /// Read the inputs in this process
         #[arg(long, hide = true)]
         child: bool,
@@ -203,6 +206,15 @@ fn main() -> ExitCode {
                 "random patterns from seed {first} (repeat with `./x fuzz --patterns --seed SEED --programs NUMBER`)"
             );
             Ok(patterns::run(first, limit, programs, &|said| println!("{said}")).failed == 0)
+        }
+        Task::Fuzz { faults: true, seed, seconds, programs, .. } => {
+            let limit =
+                if programs == u64::MAX { std::time::Duration::from_secs(seconds) } else { std::time::Duration::MAX };
+            let first = seed.unwrap_or_else(random::fresh_seed);
+            println!(
+                "random programs with a fault from seed {first} (repeat one with `./x fuzz --faults --seed SEED --programs 1`)"
+            );
+            Ok(random::faults::run(first, limit, programs, &|said| println!("{said}")).failed == 0)
         }
         Task::Fuzz { file: Some(file), child: true, .. } => random::check_file(&file),
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
@@ -388,7 +400,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         let engines: Vec<&str> = engines.filter(|name| !texts::QUICK_ENGINES.contains(name)).collect();
         println!(
             "left out by --quick: crates/*/tests; text tests under {}, for older processors, and their closures; random bodies of \
-             `vectorize`, bad input, random patterns, and {} of {QUICK_SHARE} random programs",
+             `vectorize`, bad input, random patterns, faults, and {} of {QUICK_SHARE} random programs",
             engines.join(", "),
             QUICK_SHARE - 1
         );

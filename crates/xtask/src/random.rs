@@ -10,6 +10,7 @@
 //! larger only if continuations within functions were copied. A copy with a single call is put in place of the call,
 //! but counts like the others.
 
+pub mod faults;
 mod lanes;
 mod maker;
 

@@ -24,6 +24,7 @@ pub const PHASES: &[Phase] = &[
     Phase { name: "lanes", option: "--lanes ", all: 400, of_order: 1, cost: 5.0 },
     Phase { name: "input", option: "--front ", all: 40_000, of_order: 500, cost: 5.0 },
     Phase { name: "patterns", option: "--patterns ", all: 3_000, of_order: 100, cost: 6.0 },
+    Phase { name: "faults", option: "--faults ", all: 400, of_order: 4, cost: 4.0 },
 ];
 
 /// Performs an order.
@@ -88,6 +89,7 @@ impl Phase {
         let tally = match self.name {
             "input" => bad_input::run(first.wrapping_add(before), Duration::MAX, count, !is_fresh, &say),
             "patterns" => patterns::run(first.wrapping_add(before), Duration::MAX, count, &say),
+            "faults" => random::faults::run(first.wrapping_add(before), Duration::MAX, count, &say),
             _ => {
                 let which = if self.name == "lanes" { random::Which::Lanes } else { random::Which::All };
                 let cpus = random::one_each(if is_fresh { random::all_cpus() } else { random::gate_cpus() });

@@ -1,8 +1,8 @@
 //! Inserts the checks into one function: block by block, instruction by instruction.
 
 use super::arithmetic::Late;
-use super::needed::{needed, put_where_needed};
 use super::code::Code;
+use super::needed::{needed, put_where_needed};
 use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
 use crate::analysis::Cfg;
@@ -125,14 +125,16 @@ impl<'a, 't> Checker<'a, 't> {
 
 impl Checker<'_, '_> {
     pub fn run(&mut self, is_chained: bool) {
-        if self.checks.overflow {
-            put_where_needed(self.code.types, self.code.function);
-        }
         // Whether memory is initialized is only looked at where it is known to lie within its block.
         let versions = match self.checks.bounds || self.checks.overflow && !self.checks.uninit {
             true => version_loops(self.code.types, self.code.function),
             false => Vec::new(),
         };
+        // Variables became values, so that more is used on one way only.
+        if self.checks.overflow {
+            let guards: Vec<Block> = versions.iter().map(|v| v.guard).collect();
+            put_where_needed(self.code.types, self.code.function, &guards);
+        }
         let insts: Vec<Inst> = self.code.function.blocks.iter().flat_map(|b| b.insts.iter().cloned()).collect();
         self.defs.extend(insts.iter().filter_map(|i| Some((i.result?, i.clone()))));
         if self.checks.overflow {
@@ -149,7 +151,9 @@ impl Checker<'_, '_> {
                         Some(Const::Bits(0)) => is_gather,
                         _ => false,
                     };
-                    if !is_none && self.known_size(root).is_none() {
+                    // Statics, too, if lanes index them.
+                    let is_static = matches!(self.code.function.as_const(root), Some(Const::Global(_)));
+                    if !is_none && (is_gather && is_static || self.known_size(root).is_none()) {
                         self.objects.insert(root, None);
                     }
                 }

@@ -16,8 +16,8 @@
 //! That function, and the one for divisions by zero, do not exist: their calls become reports when the other checks are inserted.
 
 use super::arithmetic::unsigned;
-use super::needed::{needed, put_where_needed};
 use super::code::Code;
+use super::needed::{needed, put_where_needed};
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::Id;
@@ -41,7 +41,7 @@ pub fn insert_lane_checks(module: &mut Module) {
     let product = module.declare("nyala_check_product", foreign("nyala_check_product"), &[i64, i64], &[bool_ty]);
     for func in found {
         let function = &mut module.funcs[func.idx()];
-        put_where_needed(&module.types, function);
+        put_where_needed(&module.types, function, &[]);
         let needed = needed(function);
         let rpo = Cfg::new(function).rpo;
         let mut code = Code::new(&mut module.types, function);

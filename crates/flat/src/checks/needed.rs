@@ -58,7 +58,10 @@ fn use_by(users: &mut Users, v: Value, b: Block) {
 
 fn use_by_terminator(users: &mut Users, b: Block, term: &Terminator) {
     match term {
-        Terminator::Branch { cond, .. } => use_by(users, *cond, b),
+        Terminator::Branch { cond, then, els } => {
+            use_by(users, *cond, b);
+            then.args.iter().filter(|v| els.args.contains(v)).for_each(|&v| use_by(users, v, b));
+        }
         term => term.for_each_use(|v| use_by(users, v, b)),
     }
 }
@@ -92,12 +95,13 @@ fn passes(after: &[Option<Block>], from: Block, others: &[Block]) -> bool {
 }
 
 /// Computes what is not needed where it stands again in the blocks that need it, if it depends on signed arithmetic.
-pub fn put_where_needed(types: &Types, function: &mut Function) {
+/// The edges of some blocks stay as they are.
+pub fn put_where_needed(types: &Types, function: &mut Function, fixed: &[Block]) {
     let may_overflow = may_overflow(types, function);
     if may_overflow.is_empty() {
         return;
     }
-    split_edges(function, &may_overflow);
+    split_edges(function, &may_overflow, fixed);
     let cfg = Cfg::new(function);
     let after = cfg.post_dominators();
     let mut users = Users::default();
@@ -161,8 +165,8 @@ fn may_overflow(types: &Types, function: &Function) -> FxHashSet<Value> {
 }
 
 /// Puts a block on each edge of a branch that hands on what may overflow: only that way uses it.
-fn split_edges(function: &mut Function, values: &FxHashSet<Value>) {
-    for b in 0..function.blocks.len() {
+fn split_edges(function: &mut Function, values: &FxHashSet<Value>, fixed: &[Block]) {
+    for b in (0..function.blocks.len()).filter(|&b| !fixed.contains(&Block::from_idx(b))) {
         for way in 0..2 {
             let Terminator::Branch { then, els, .. } = &mut function.blocks[b].term else { break };
             let edge = if way == 0 { then } else { els };

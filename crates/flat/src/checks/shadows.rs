@@ -17,6 +17,13 @@ impl Checker<'_, '_> {
     /// Where reads of uninitialized memory are looked for, others get a shadow beside them, which LLVM can take apart.
     pub fn place_variables(&mut self, insts: &[Inst]) {
         self.moved = self.escaping(insts);
+        // Indices in lanes are checked with an object.
+        for inst in insts.iter().filter(|i| matches!(i.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter))) {
+            let root = self.origin(inst.args[0]).root;
+            if self.defs.get(&root).is_some_and(|i| i.op == InstOp::Op(Op::Slot)) {
+                self.moved.insert(root);
+            }
+        }
         if self.checks.uninit {
             let mut masked: FxHashSet<Value> = FxHashSet::default();
             for inst in insts {

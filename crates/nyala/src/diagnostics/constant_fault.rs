@@ -1,8 +1,11 @@
 //! A constant expression divides by zero, overflows, shifts too far, or has an index that its array does not have.
 //!
 //! The compiler knows the operands, so this is certain to happen when the code runs. It may never run, so this is only
-//! a warning. Division by zero stays in the program, and is undefined there, like an index outside of an array; signed overflow
-//! gives the result modulo a power of two, and a shift is by the amount modulo the number of bits.
+//! a warning. Operands that are not written down, but that partial evaluation knows, are reported only in code that every call of its
+//! function runs. So is an index behind the end of memory of known size that a loop certainly reaches.
+//!
+//! The operation stays in the program, and is undefined there; `--check` and the interpreter report it when it runs. A shift is by the
+//! amount modulo the number of bits.
 //!
 //! ```impala
 //! fn f() -> i32 { 1 / 0 }

@@ -192,6 +192,49 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "uninitialized-read",
         "sum += b(k * 800)",
     ),
+    // Numbers that partial evaluation knows; a value that is used behind a loop, in a loop, on one way.
+    (
+        "static SIDE = 5794;\nfn @size() -> [i32 * 2] { [SIDE * 64, SIDE] }\nfn main() -> i32 {\n    let s = size();\n    print_i32(s(0) * s(1));\n    0\n}\n",
+        "signed-overflow",
+        "print_i32(s(0) * s(1));",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut a = [1, .. 5];\n    for i in range(0, 5) { a(i) = i * 3 + argc - 1 }\n    let mut sum = 0;\n    let product = (a(4) * 715827882) as u32;\n    for i in range(0, 5) { sum += a(i) }\n    print_u32(product + sum as u32);\n    0\n}\n",
+        "signed-overflow",
+        "let product = (a(4) * 715827882) as u32;",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let product = (argc + 11) * 715827882;\n    let mut sum = 0;\n    for i in range(0, argc + 3) { sum ^= product ^ i }\n    print_i32(sum);\n    0\n}\n",
+        "signed-overflow",
+        "let product = (argc + 11) * 715827882;",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let product = (argc + 11) * 715827882;\n    if argc < 7 { print_i32(product) }\n    0\n}\n",
+        "signed-overflow",
+        "let product = (argc + 11) * 715827882;",
+    ),
+    // Stores that nobody reads; a sum with two constants, of which the first one overflows.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut cells: [i32 * 23];\n    let a = &mut cells as &mut [i32];\n    for i in range(0, 23) { a(i) = i }\n    for i in vec(8, 0, 23) {\n        a(i + argc) = a(i + argc) ^ 1\n    }\n    print_i32(5);\n    0\n}\n",
+        "invalid-access",
+        "a(i + argc) = a(i + argc) ^ 1",
+    ),
+    (
+        "fn @more(x: i32) -> i32 {\n    x + 2147483647\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 { print_i32(more(argc) - 7); 0 }\n",
+        "signed-overflow",
+        "x + 2147483647",
+    ),
+    // Divisions, of the least number, by zero, in lanes.
+    (
+        "fn divide(a: i32, b: i32) -> i32 {\n    a / b\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 { divide(-2147483647 - argc, -argc) }\n",
+        "signed-overflow",
+        "a / b",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = alloc[u8](40);\n    for i in range(0, 40) { a(i) = (20 - i * argc) as u8 }\n    for i in vec(8, 0, 40) {\n        if i > 7 { a(i) = 100u8 % a(i) }\n    }\n    print_i32(a(3) as i32);\n    0\n}\n",
+        "division-by-zero",
+        "if i > 7 { a(i) = 100u8 % a(i) }",
+    ),
     // An overflow comes before a read of a variable in the next round.
     (
         "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let b = alloc[i32](10);\n    for i in range(0, 10) { b(i) = (1 << 30) * argc }\n    let mut a: [i32 * 10];\n    for i in range(0, 8) { a(i) = i * argc }\n    let (mut sum, mut bits) = (0, 0);\n    for i in range(0, 9 + argc) {\n        sum += b(i);\n        bits ^= a(i)\n    }\n    print_i32(sum + bits);\n    0\n}\n",
