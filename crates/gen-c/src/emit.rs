@@ -39,6 +39,9 @@ pub(crate) struct Emitter<'m> {
     pub in_lanes: Vec<bool>,
     /// Signed arithmetic is modulo 2ⁿ.
     pub wrap: bool,
+    /// Whether the operation that is written now is computed where the program may not compute it, so that it may overflow
+    /// although the program's does not.
+    pub is_speculative: bool,
     /// Whether some lanes of vectors are read from memory, and others are not.
     pub masked_loads: bool,
 }
@@ -77,6 +80,7 @@ pub(crate) fn emit(
         wanted_globals: Vec::new(),
         in_lanes: calls::in_lanes(module),
         wrap,
+        is_speculative: false,
         masked_loads: false,
     };
     if !dialect.channel.is_empty() {

@@ -91,7 +91,7 @@ impl Flow {
     }
 
     /// Whether every path to `b` goes through `a`.
-    fn dominates(&self, a: usize, b: usize) -> bool {
+    pub fn dominates(&self, a: usize, b: usize) -> bool {
         self.dominators.meet(a, b) == a
     }
 

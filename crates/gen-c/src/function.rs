@@ -71,6 +71,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     read_slots: Vec<bool>,
     /// Addresses that whole arrays are read from or written to.
     whole_slots: Vec<bool>,
+    /// Values that the program certainly computes where their block is executed.
+    certain: Vec<bool>,
     /// Slots as they are declared at the start of the function.
     slots: String,
     /// The variable by which a block votes.
@@ -87,6 +89,7 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
     let function = module.func(func);
     let flow = Flow::new(function);
     let n = function.values.len();
+    let certain = facts::certain(function, &flow, &module.types, n);
     let names = e.local_names();
     let mut f = FunctionEmitter {
         e,
@@ -106,6 +109,7 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         home: facts::homes(function, n),
         read_slots: vec![false; n],
         whole_slots: vec![false; n],
+        certain,
         slots: String::new(),
         votes: None,
         print: None,
@@ -371,6 +375,11 @@ impl<'m> FunctionEmitter<'_, 'm> {
         self.assign(v, e)?;
         let var = self.var_of[&v];
         Ok((self.vars[var as usize].name.clone(), var))
+    }
+
+    /// Whether the program certainly computes a value where its block is executed.
+    pub fn is_certain(&self, v: Value) -> bool {
+        self.certain[v.idx()]
     }
 
     pub fn n_uses(&self, v: Value) -> u32 {

@@ -21,8 +21,9 @@
 //!
 //! The text has no undefined behavior that the program does not have:
 //!
-//! - Signed sums, differences, products and left shifts are computed on unsigned types and converted back. An expression
-//!   converts once: `(int)((unsigned)a * b + c)`. Shift amounts are masked. The step of a `for` loop is signed where its
+//! - Left shifts of signed numbers are computed on unsigned types and converted back; so are sums, differences and products
+//!   where they may overflow: by `--wrap`, in lanes that are inactive, and where the program may not compute what the text does,
+//!   since it was moved out of a loop or a branch. An expression converts once: `(int)((unsigned)a * b + c)`. Shift amounts are masked. The step of a `for` loop is signed where its
 //!   test shows that it does not overflow.
 //! - Integer divisions that may fault stop the program by `SIGFPE`, as x86-64's instruction does. Conversions from floats
 //!   saturate. `@fast` has no effect. Contraction must be off: `-ffp-contract=off`.

@@ -3,11 +3,13 @@
 
 use super::{FunctionEmitter, Growth, MAX_SHARING, Use};
 use crate::expr::Expr;
+use crate::flow::Flow;
 use crate::nodes::Step;
 use crate::{Result, bug, ops};
 use nyala_base::Id;
+use nyala_base::graph::{self, NONE};
 use nyala_flat::{Block, Function, Inst, InstOp, Terminator, Value};
-use nyala_ir::{Op, TyKind};
+use nyala_ir::{Op, Prim, TyKind, Types};
 use rustc_hash::FxHashSet;
 
 /// For each value the block of which it is a parameter.
@@ -29,6 +31,87 @@ pub(super) fn definitions(function: &Function, n: usize) -> Vec<Option<(usize, u
         }
     }
     defs
+}
+
+/// Post-dominators of a block that are looked at to find what needs its values.
+const MAX_LATER: usize = 12;
+
+/// For each value whether the program certainly computes it where its block is executed: something needs it there, or in a later
+/// block that is then executed as well. Other values may have been moved out of loops and branches.
+pub(super) fn certain(function: &Function, flow: &Flow, types: &Types, n: usize) -> Vec<bool> {
+    let mut home = vec![usize::MAX; n];
+    for (b, block) in function.blocks.iter().enumerate() {
+        block.insts.iter().filter_map(|i| i.result).for_each(|r| home[r.idx()] = b);
+    }
+    let mut certain = vec![false; n];
+    // What each block needs of others.
+    let mut needs: Vec<Vec<Value>> = Vec::new();
+    for (b, block) in function.blocks.iter().enumerate() {
+        let mut others = Vec::new();
+        let mut need = |certain: &mut [bool], v: Value| match home[v.idx()] == b {
+            true => certain[v.idx()] = true,
+            false => others.push(v),
+        };
+        match &block.term {
+            Terminator::Branch { cond, .. } => need(&mut certain, *cond),
+            term => term.for_each_use(|v| need(&mut certain, v)),
+        }
+        needed_by(&block.insts, types, function, &mut certain, need);
+        needs.push(others);
+    }
+    let later = later_blocks(function, flow);
+    for b in flow.cfg.rpo.iter().map(|b| b.idx()).rev() {
+        for &v in later[b].iter().flat_map(|&c| &needs[c]).filter(|v| home[v.idx()] == b) {
+            certain[v.idx()] = true;
+        }
+        let need = |certain: &mut [bool], v: Value| certain[v.idx()] |= home[v.idx()] == b;
+        needed_by(&function.blocks[b].insts, types, function, &mut certain, need);
+    }
+    certain
+}
+
+/// For each block some that are executed after it, in the same round of the innermost loop around it.
+fn later_blocks(function: &Function, flow: &Flow) -> Vec<Vec<usize>> {
+    let exit = function.blocks.len();
+    let mut succs: Vec<Vec<usize>> =
+        function.blocks.iter().map(|b| b.term.edges().map(|e| e.block.idx()).collect::<Vec<_>>()).collect();
+    succs.push(Vec::new());
+    graph::connect_to_exit(&mut succs, 0, exit);
+    let next = graph::post_dominators(&succs, exit);
+    let innermost = |b: usize| flow.loops_of(b).next();
+    let ends_rounds = |c: usize, header: usize| {
+        let latches = flow.cfg.preds[header].iter().map(|p| p.idx()).filter(|&p| flow.is_back_edge(p, header));
+        latches.into_iter().all(|latch| flow.dominates(c, latch))
+    };
+    let of = |b: usize| {
+        let chain = std::iter::successors(Some(next[b]), |&c| next.get(c).copied());
+        let chain = chain.take_while(|&c| c < exit).take(MAX_LATER);
+        let is_after = |c: usize| innermost(b).is_none_or(|h| flow.is_in_loop(c, h) && ends_rounds(c, h));
+        chain.filter(|&c| is_after(c)).collect()
+    };
+    (0..exit).map(|b| if flow.cfg.position[b] != NONE { of(b) } else { Vec::new() }).collect()
+}
+
+/// Calls `need` with the operands of what certainly happens in a block.
+fn needed_by(
+    insts: &[Inst],
+    types: &Types,
+    function: &Function,
+    certain: &mut [bool],
+    mut need: impl FnMut(&mut [bool], Value),
+) {
+    for inst in insts.iter().rev() {
+        let is_needed = !inst.is_droppable() || inst.result.is_some_and(|r| certain[r.idx()]);
+        let n_needed = match inst.op {
+            InstOp::Op(Op::Load | Op::Slot | Op::Alloc) => inst.args.len(),
+            _ if !is_needed => 0,
+            // The other sides may not be computed, nor what is right of `&&` and `||`.
+            InstOp::Op(Op::Select) => 1,
+            InstOp::Op(Op::And | Op::Or) if types.as_prim(function.ty(inst.args[0])) == Some(Prim::Bool) => 1,
+            _ => inst.args.len(),
+        };
+        inst.args[..n_needed].iter().for_each(|&v| need(certain, v));
+    }
 }
 
 impl<'m> FunctionEmitter<'_, 'm> {

@@ -75,7 +75,10 @@ fn definition(e: &mut Emitter, name: &str, op: Op, tys: &[Ty], to: Ty) -> Result
     }
     let prim = types.lane_prim(tys[0]).ok_or_else(|| bug("no lanes"))?;
     let lanes: Vec<Expr> = tys.iter().zip(letters).map(|(&ty, letter)| lane(e, ty, letter)).collect();
+    // Inactive lanes compute, too.
+    let before = std::mem::replace(&mut e.is_speculative, true);
     let value = scalar(e, op, prim, to_prim, &lanes)?;
+    e.is_speculative = before;
     let value = e.rendered(value, true)?.text;
     Ok(format!(
         "{ret} {name}({params}) {{

@@ -172,6 +172,7 @@ fn operands(f: &mut FunctionEmitter, op: Op, result: Value, args: &[Value]) -> R
     match f.e.module.types.as_prim(ty) {
         Some(prim) => {
             let to = f.e.module.types.as_prim(f.ty(result)).unwrap_or(prim);
+            f.e.is_speculative = !f.is_certain(result);
             scalar(f.e, op, prim, to, &exprs).map_err(|d| f.placed(d))
         }
         None => addresses(f, op, &exprs),

@@ -86,7 +86,7 @@ pub(crate) fn arithmetic(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr
         let ty = e.types.prim(prim)?;
         return Ok(cast(ty, &binary(&x, text, &y, prec)));
     }
-    if !e.wrap {
+    if !e.wrap && !e.is_speculative {
         let (a, b) = (e.rendered(a.clone(), false)?, e.rendered(b, false)?);
         return Ok(binary(&a, text, &b, prec));
     }
@@ -302,6 +302,7 @@ pub(crate) fn step(e: &mut Emitter, var: &Expr, prim: Prim, growth: Growth) -> R
         let sign = if op == Op::Add { "+" } else { "-" };
         return Ok(format!("{name} {sign}= {}", by.text));
     }
+    e.is_speculative = false;
     let sum = arithmetic(e, op, prim, var, &by)?;
     Ok(format!("{name} = {}", e.rendered(sum, false)?.text))
 }

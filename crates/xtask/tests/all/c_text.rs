@@ -130,13 +130,13 @@ fn text_is_what_a_person_would_write() {
 
         void blur(float *out, float *img, int w, int h) {
             int n = h - 1;
-            int n2 = w - 1;
+            int n2 = (int)(w - 1u);
             for (int a = 1; a < n; a++) {
-                int n3 = a * w;
+                int n3 = (int)((unsigned)a * w);
                 for (int a2 = 1; a2 < n2; a2++) {
                     float x = 0.0f;
                     for (int a3 = -1; a3 < 2; a3++) {
-                        int n4 = (a + a3) * w + a2;
+                        int n4 = (int)(((unsigned)a + a3) * w + a2);
                         for (int a4 = -1; a4 < 2; a4++) {
                             x += img[n4 + a4];
                         }
