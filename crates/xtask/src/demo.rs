@@ -8,7 +8,7 @@ const PHOTOGRAPHS: &[&str] = &["astronaut.png", "hubble_deep_field.jpg"];
 
 pub fn run() -> Result<bool, String> {
     eprintln!("building the compiler …");
-    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release"]))?;
+    crate::build_command()?;
     let nyala = crate::texts::nyala();
     let program = "examples/blur/blur.impala";
     let source = std::fs::read_to_string(root().join(program)).map_err(|e| format!("cannot read {program}: {e}"))?;

@@ -416,6 +416,12 @@ pub fn run(bless: bool) -> Result<Tally, String> {
             scope.spawn(|| {
                 while let Some(i) = programs.len().checked_sub(1 + next.fetch_add(1, Ordering::Relaxed)) {
                     let result = run_program(&programs[i], &there);
+                    if let Ok((_, _, found)) = &result {
+                        // At once: the whole list takes long.
+                        found.faults.iter().for_each(|fault| println!("FAILED {fault}"));
+                        let Tally { passed, failed, skipped } = found.tally;
+                        eprintln!("  {}: {passed} passed, {failed} failed, {skipped} skipped", programs[i].name);
+                    }
                     done.lock().unwrap_or_else(|e| e.into_inner()).insert(i, result);
                 }
             });
@@ -427,7 +433,6 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let (of_program, of_its_kernels, found) = result?;
         rows.extend(of_program);
         codes.extend(of_its_kernels);
-        found.faults.iter().for_each(|fault| println!("FAILED {fault}"));
         tally.add(found.tally);
     }
     let is_complete = there.iter().all(|there| *there);
