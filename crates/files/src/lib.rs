@@ -145,19 +145,52 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Gives a finished file the place of another, or of none yet, as [`write`] gives it contents. The finished one is gone then.
+pub fn replace(path: &Path, finished: &Path) -> io::Result<()> {
+    let mut from = File::open(finished)?;
+    let place = find(path)?;
+    let moved_to = match &place {
+        Place::Missing(path) => Some(path),
+        Place::Plain(path, old) => {
+            OpenOptions::new().write(true).open(path)?;
+            Some(path).filter(|_| can_be_replaced(path, old) && becomes(&from, old, old.mode() & 0o7777).is_some())
+        }
+        Place::Other | Place::Own(_) => None,
+    };
+    if moved_to.is_some_and(|to| std::fs::rename(finished, to).is_ok()) {
+        return Ok(());
+    }
+    let mut to = match place {
+        Place::Own(file) => File::from(file),
+        _ => OpenOptions::new().write(true).create(true).truncate(true).open(path)?,
+    };
+    io::copy(&mut from, &mut to)?;
+    std::fs::remove_file(finished)
+}
+
 /// A new file that can take the place of an old one without anything but the contents being different.
 fn replacement(path: &Path, old: &Metadata, mode: u32) -> Option<NamedTempFile> {
-    // Writing takes away the permission to act as the owner.
-    if old.nlink() != 1 || mode & 0o6000 != 0 || has_attributes(path) {
+    if !can_be_replaced(path, old) {
         return None;
     }
     let file = beside(path, 0o600).ok()?;
-    let new = file.as_file().metadata().ok()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid())).ok()?;
-    }
-    file.as_file().set_permissions(Permissions::from_mode(mode)).ok()?;
+    becomes(file.as_file(), old, mode)?;
     Some(file)
+}
+
+/// Whether a file has one name, and nothing that a new one cannot be given. Writing takes away the permission to act as the
+/// owner.
+fn can_be_replaced(path: &Path, old: &Metadata) -> bool {
+    old.nlink() == 1 && old.mode() & 0o6000 == 0 && !has_attributes(path)
+}
+
+/// Gives a file the owner and the permissions of an old one.
+fn becomes(file: &File, old: &Metadata, mode: u32) -> Option<()> {
+    let new = file.metadata().ok()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid())).ok()?;
+    }
+    file.set_permissions(Permissions::from_mode(mode)).ok()
 }
 
 /// Whether a file has lists of permissions, or attributes of users. A label of SELinux is given to new files, too.

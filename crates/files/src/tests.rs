@@ -128,6 +128,32 @@ fn fifos_and_devices_are_written_as_they_are() {
 }
 
 #[test]
+fn a_finished_file_takes_the_place_of_another() {
+    let f = folder();
+    let at = |name: &str| f.path().join(name);
+    let finished = || {
+        std::fs::write(at("finished"), "new").unwrap();
+        at("finished")
+    };
+    replace(&at("missing"), &finished()).unwrap();
+    let kept = file(&f, "kept", 0o600);
+    replace(&kept, &finished()).unwrap();
+    assert_eq!((std::fs::read(&kept).unwrap(), mode(&kept)), (b"new".to_vec(), 0o600));
+    let number = file(&f, "linked", 0o640).metadata().unwrap().ino();
+    std::fs::hard_link(at("linked"), at("other")).unwrap();
+    symlink("other", at("link")).unwrap();
+    symlink("/dev/null", at("null")).unwrap();
+    replace(&at("link"), &finished()).unwrap();
+    replace(&at("null"), &finished()).unwrap();
+    assert_eq!((std::fs::read(at("linked")).unwrap(), mode(&at("linked"))), (b"new".to_vec(), 0o640));
+    assert_eq!(at("linked").metadata().unwrap().ino(), number);
+    assert_eq!(names(f.path()), ["kept", "link", "linked", "missing", "null", "other"]);
+    assert!(at("link").is_symlink() && at("null").is_symlink());
+    assert!(replace(f.path(), &finished()).is_err() && replace(&at("none/a"), &finished()).is_err());
+    assert!(at("finished").exists());
+}
+
+#[test]
 fn open_files_by_number_are_written_in_place() {
     let f = folder();
     let path = file(&f, "a", 0o600);

@@ -267,6 +267,24 @@ pub unsafe extern "C" fn nyala_file_append(path: *const u8, data: *const u8, siz
     status(append())
 }
 
+/// Gives a finished file the place of another, as [`nyala_files::replace`] does. Returns 0, or 1 on an error, with a message in
+/// [`nyala_file_error`].
+///
+/// # Safety
+/// Both are null or end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_replace(path: *const u8, finished: *const u8) -> i32 {
+    // SAFETY: the caller's promise.
+    let (path, finished) = unsafe { (path_of(path), path_of(finished)) };
+    status(path.and_then(|path| {
+        let finished = finished?;
+        if nyala_files::is_stream(&path) {
+            nyala_flush();
+        }
+        nyala_files::replace(&path, &finished).map_err(|e| format!("cannot write `{}`: {e}", path.display()))
+    }))
+}
+
 /// Returns 1 if there is a file or folder of this name, else 0.
 ///
 /// # Safety

@@ -51,8 +51,8 @@ pub use events::{
 };
 pub use faults::{Describe, Fault, FaultKind, report_faults};
 pub use files::{
-    nyala_file_append, nyala_file_error, nyala_file_exists, nyala_file_read, nyala_file_remove, nyala_file_size,
-    nyala_file_write, nyala_stdin_line, nyala_stdin_read,
+    nyala_file_append, nyala_file_error, nyala_file_exists, nyala_file_read, nyala_file_remove, nyala_file_replace,
+    nyala_file_size, nyala_file_write, nyala_stdin_line, nyala_stdin_read,
 };
 pub use foreign::{ErrorFunction, FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use halves::HalfArg;
@@ -87,7 +87,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_dead_continuation
             nyala_env nyala_environment nyala_event_elapsed nyala_event_follow nyala_event_free nyala_event_is_over
             nyala_event_record nyala_event_wait nyala_exit
-            nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove
+            nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove nyala_file_replace
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
             nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_device nyala_launch_missing nyala_make_queue nyala_n_devices nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
             nyala_parse_f32 nyala_parse_f64 nyala_pragma nyala_print_bool nyala_print_bytes nyala_print_char

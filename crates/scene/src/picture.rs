@@ -36,6 +36,9 @@ fn failed(path: &Path, why: impl ToString) -> String {
 /// Whether a picture can be written to this path.
 pub fn check(path: &Path) -> Result<(), String> {
     format(path).map_err(|e| failed(path, e))?;
+    if path.is_dir() {
+        return Err(failed(path, "it is a folder"));
+    }
     nyala_files::check(path).map_err(|e| failed(path, e))
 }
 

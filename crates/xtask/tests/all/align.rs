@@ -206,6 +206,13 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     let output = run(&program, &folder, &["pairs", "q.fa", "short.fa", "-o", "out.paf"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(std::fs::read_to_string(folder.path("out.paf")).unwrap(), paf);
+    // A link stays one.
+    std::os::unix::fs::symlink("out.paf", folder.path("link.paf")).unwrap();
+    folder.write("out.paf", "");
+    let output = run(&program, &folder, &["pairs", "q.fa", "r.fa", "-o", "link.paf"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(folder.path("link.paf").is_symlink());
+    assert!(std::fs::read_to_string(folder.path("out.paf")).unwrap().starts_with("one\tR1\t"));
     let left: Vec<_> =
         std::fs::read_dir(&folder.0).unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     assert!(left.iter().all(|name| !name.ends_with(".part")), "{left:?}");
