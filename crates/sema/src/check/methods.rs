@@ -399,6 +399,17 @@ impl<'a> Checker<'a, '_> {
 
     fn no_method(&mut self, ty: Ty, name: &Name) {
         let shown = self.show(ty);
+        // Impls for types like this one have it, but not for this one.
+        let head = self.p.types.head(ty);
+        for (id, _) in self.impls.inherent(&name.text, head) {
+            let unmet = self.unmet_bounds(id, ty, None, usize::MAX).unwrap_or_default();
+            if !unmet.is_empty() {
+                let unmet: Vec<(String, String)> =
+                    unmet.iter().map(|(ty, bound)| (self.show(*ty), self.show_bound(bound))).collect();
+                self.report(no_such_method::unmet(name.span, &shown, &short(&name.text), &unmet));
+                return;
+            }
+        }
         let fields: Vec<&str> = match self.p.types.kind(ty) {
             Kind::Struct(id, _) => self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect(),
             _ => Vec::new(),
