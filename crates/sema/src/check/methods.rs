@@ -418,9 +418,10 @@ impl<'a> Checker<'a, '_> {
         names.retain(|n| closest(&name.text, std::iter::once(*n)).is_some());
         names.retain(|n| !self.methods_of(ty, n).is_empty());
         let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
-        let is_function =
-            matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         let is_used = |path: &str| self.namespaces.is_used(path);
+        let in_used = self.unknown.libraries(|l| l.has_item(&name.text) && is_used(&l.path));
+        let is_function = !in_used.is_empty()
+            || matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         // `Slice` of `&Slice[T]`
         let of = shown.trim_start_matches('&').split('[').next().unwrap_or_default();
         let with_method = self.unknown.libraries(|l| l.has_method(&name.text, of) && !is_used(&l.path));
