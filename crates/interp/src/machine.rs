@@ -83,6 +83,8 @@ pub struct Machine<'w> {
     bytes_then: usize,
     steps_then: u64,
     restricted: restricted::Calls,
+    /// The last jump of `call`: its target with its frame, and where it came from. The latter frame may be free since then.
+    jumped: Option<[(FuncIdx, Frame); 2]>,
     // The current activation.
     func: FuncIdx,
     frame: Frame,
@@ -118,6 +120,7 @@ impl<'w> Machine<'w> {
             kept: FxHashMap::default(),
             outliving: Vec::new(),
             restricted: restricted::Calls::default(),
+            jumped: None,
             groups: Vec::new(),
             words: Vec::new(),
             steps: 0,
@@ -278,6 +281,8 @@ impl Machine<'_> {
         }
         if then != NO_ENTRY {
             self.heap.words[base + n] = self.heap.closure(then, self.frame).0;
+        } else {
+            self.jumped = Some([(func, frame), (self.func, self.frame)]);
         }
         match leave {
             Leave::Stay | Leave::Forget => {}
@@ -458,6 +463,14 @@ impl Machine<'_> {
         let Some(Some(function)) = self.compiled.get(self.func as usize) else { return fault };
         let mut name = function.name.clone();
         let (mut function, mut frame) = (function.clone(), self.frame);
+        // A block that uses nothing of the function around it is one of its own, which nobody waits for: so are most that panic.
+        if let (None, Some([to, (func, from)])) = (function.ret, self.jumped)
+            && to == (self.func, self.frame)
+            && let Some(Some(around)) = self.compiled.get(func as usize)
+        {
+            name.clone_from(&around.name);
+            (function, frame) = (around.clone(), from);
+        }
         while fault.chain.len() < MAX_CHAIN {
             let Some(ret) = function.ret else { break };
             if frame == NONE {

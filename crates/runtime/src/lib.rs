@@ -91,7 +91,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
             nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_device nyala_launch_missing nyala_make_queue nyala_n_devices nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
             nyala_parse_f32 nyala_parse_f64 nyala_pragma nyala_print_bool nyala_print_bytes nyala_print_char
-            nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
+            nyala_print_error nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
             nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8
             nyala_release nyala_release_shared nyala_retain nyala_retain_shared nyala_sleep_ns
             nyala_spawn nyala_spawn_handle nyala_stdin_line nyala_stdin_read nyala_sync nyala_time_ns

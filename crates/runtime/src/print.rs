@@ -227,6 +227,22 @@ pub unsafe extern "C" fn nyala_print_bytes(bytes: *const u8, n: i64) {
     }
 }
 
+/// Writes `n` bytes to standard error, after what was printed before; nothing if `bytes` is null or `n` negative.
+///
+/// # Safety
+/// `bytes` is null or readable at that length.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_print_error(bytes: *const u8, n: i64) {
+    nyala_flush();
+    let n = usize::try_from(n).unwrap_or(0);
+    if !bytes.is_null() && n > 0 {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes, n) };
+        // Where nobody reads messages, there is nobody to tell.
+        _ = std::io::stderr().write_all(bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,6 +29,10 @@
 //! is reported where two accesses of one array are a fixed number of iterations apart. Let it read from one array and write to
 //! another.
 //!
+//! An index that depends on data gives no warning, as iterations may or may not meet: `counts(x(i))++` is as wrong, in lanes too. Count by
+//! `histogram` or `par_histogram` of `std::reduce`, or by `counts(x(i)).fetch_add[RELAXED](1)`. The interpreter reports such races between
+//! iterations of `parallel`, not those between lanes.
+//!
 //! Where threads count something, an atomic operation adds to the variable as a whole: `n.fetch_add[RELAXED](1)` by `std::atomic`.
 //! If it does not matter which iteration's value stays, as for a flag, say so: `@racy { found = true }` makes the accesses inside
 //! relaxed atomic operations.

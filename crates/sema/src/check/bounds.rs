@@ -312,21 +312,32 @@ impl<'a> Checker<'a, '_> {
 
     /// Whether the impl may apply to `ty`.
     pub(super) fn fits(&mut self, id: ImplId, ty: Ty, of: Option<&TraitRef>) -> bool {
+        self.unmet_bounds(id, ty, of, 1).is_some_and(|unmet| unmet.is_empty())
+    }
+
+    /// At most `limit` bounds of the impl's parameters that keep it from applying to `ty`. `None` if its type is another.
+    pub(super) fn unmet_bounds(
+        &mut self,
+        id: ImplId,
+        ty: Ty,
+        of: Option<&TraitRef>,
+        limit: usize,
+    ) -> Option<Vec<(Ty, TraitRef)>> {
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer, own_ty, own_of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
         let mut holes: FxHashMap<ParamId, Ty> = generics[n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect();
         if !self.p.types.may_match(own_ty, ty, &mut holes) {
-            return false;
+            return None;
         }
         if let (Some(a), Some(b)) = (&own_of, of)
             && (a.id != b.id
                 || !a.args.iter().zip(b.args.iter()).all(|(x, y)| self.p.types.may_match(*x, *y, &mut holes)))
         {
-            return false;
+            return None;
         }
         // The arguments of the impl's parameters that are known must meet their bounds.
         if self.bounds.is_endless() {
-            return true;
+            return Some(Vec::new());
         }
         self.bounds.depth += 1;
         self.bounds.steps += 1;
@@ -338,7 +349,7 @@ impl<'a> Checker<'a, '_> {
                 None => self.p.types.mk(Kind::Param(*p)),
             })
             .collect();
-        let mut ok = true;
+        let mut unmet = Vec::new();
         for (i, param) in generics.iter().enumerate().skip(n_outer) {
             // An open type is skipped: searching the impls that it might have would produce ever larger types.
             if matches!(self.p.types.kind(args[i]), Kind::Var(v) if matches!(self.p.types.class(v), Class::Any)) {
@@ -346,10 +357,12 @@ impl<'a> Checker<'a, '_> {
             }
             for bound in self.p.type_params[param.0 as usize].bounds.clone() {
                 let bound = self.instantiate_bound(&bound, &generics, &args);
-                ok = ok && self.meets(args[i], &bound) != Meets::No;
+                if unmet.len() < limit && self.meets(args[i], &bound) == Meets::No {
+                    unmet.push((args[i], bound));
+                }
             }
         }
         self.bounds.depth -= 1;
-        ok
+        Some(unmet)
     }
 }

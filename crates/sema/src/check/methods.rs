@@ -399,6 +399,17 @@ impl<'a> Checker<'a, '_> {
 
     fn no_method(&mut self, ty: Ty, name: &Name) {
         let shown = self.show(ty);
+        // Impls for types like this one have it, but not for this one.
+        let head = self.p.types.head(ty);
+        for (id, _) in self.impls.inherent(&name.text, head) {
+            let unmet = self.unmet_bounds(id, ty, None, usize::MAX).unwrap_or_default();
+            if !unmet.is_empty() {
+                let unmet: Vec<(String, String)> =
+                    unmet.iter().map(|(ty, bound)| (self.show(*ty), self.show_bound(bound))).collect();
+                self.report(no_such_method::unmet(name.span, &shown, &short(&name.text), &unmet));
+                return;
+            }
+        }
         let fields: Vec<&str> = match self.p.types.kind(ty) {
             Kind::Struct(id, _) => self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect(),
             _ => Vec::new(),
@@ -407,9 +418,10 @@ impl<'a> Checker<'a, '_> {
         names.retain(|n| closest(&name.text, std::iter::once(*n)).is_some());
         names.retain(|n| !self.methods_of(ty, n).is_empty());
         let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
-        let is_function =
-            matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         let is_used = |path: &str| self.namespaces.is_used(path);
+        let in_used = self.unknown.libraries(|l| l.has_item(&name.text) && is_used(&l.path));
+        let is_function = !in_used.is_empty()
+            || matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         // `Slice` of `&Slice[T]`
         let of = shown.trim_start_matches('&').split('[').next().unwrap_or_default();
         let with_method = self.unknown.libraries(|l| l.has_method(&name.text, of) && !is_used(&l.path));

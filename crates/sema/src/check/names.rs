@@ -176,9 +176,12 @@ impl<'a> Checker<'a, '_> {
         if self.names_open(name.span) || !self.unknown.reported.insert((self.ctx.function, &name.text)) {
             return Entity::Error;
         }
+        let with_option = |e: &&EnumInfo<'a>| !as_type && e.index.contains_key(&*name.text);
+        let mut enums: Vec<&'a str> = self.p.enums.iter().filter(with_option).map(|e| &*e.ast.name.text).collect();
+        enums.retain(|e| self.lookup(e).is_some());
         let similar = self.similar_name(&name.text, as_type);
         let libraries = self.unknown.libraries(|l| l.has_item(&name.text));
-        let diagnostic = unknown_name::error(name.span, &short(&name.text), similar, &libraries);
+        let diagnostic = unknown_name::error(name.span, &short(&name.text), similar, &libraries, &enums);
         self.report(diagnostic);
         Entity::Error
     }

@@ -32,11 +32,22 @@ pub fn no_impl(span: Span, op: &str, name: &str, ty: &str, other: Option<&str>) 
         }
         _ => format!("found operand of type `{ty}` for `{op}`, which no impl takes"),
     };
+    // An impl is for a type that has a name; a literal's is this one, if nothing else is known.
+    let named = |ty: &str| match ty {
+        "float" => "f64".into(),
+        "integer" => "i32".into(),
+        _ => ty.to_string(),
+    };
+    let ty = named(ty);
     let args = match (name, other) {
         ("Eq" | "Less", _) => String::new(),
-        (_, Some(other)) => format!("[{other}, R]"),
+        (_, Some(other)) => format!("[{}, R]", named(other)),
         (_, None) => "[R]".into(),
     };
+    if name == "Add" && (ty.starts_with("[u8 * ") || ty == "Slice[u8]" || ty == "&[u8]") {
+        return Diagnostic::error("bad-operand", span, message)
+            .hint("texts are joined by `text_append` of `std::text`, or printed one after the other");
+    }
     let result = if args.is_empty() { "" } else { ", where `R` is the type of the result" };
     Diagnostic::error("bad-operand", span, message)
         .hint(format!("write `impl {name}{args} for {ty} {{ … }}`{result}; or compute with its parts"))

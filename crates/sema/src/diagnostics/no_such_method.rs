@@ -17,7 +17,7 @@
 //! fn f(p: Point) -> i32 { p.sum() }
 //! ```
 
-use super::unknown_name;
+use super::{unknown_name, unmet_bound};
 use nyala_base::{Diagnostic, Span};
 
 /// If `is_function`, there is a function of this name. `with_method` are libraries that are not used and have a method of this
@@ -43,6 +43,14 @@ pub fn error(
         }
         _ => diagnostic.hint(format!("write `impl {of} {{ fn {name}(self: &{of}) … }}`, or a bound that has it")),
     }
+}
+
+/// An impl with the method has these bounds, which types do not meet.
+pub fn unmet(span: Span, of: &str, name: &str, bounds: &[(String, String)]) -> Diagnostic {
+    let message = format!("`{of}` has no method `{name}`, whose impl has bounds that are not met");
+    bounds.iter().fold(Diagnostic::error("no-such-method", span, message), |diagnostic, (ty, bound)| {
+        diagnostic.hint(format!("`{ty}` does not meet `{bound}`: {}", unmet_bound::remedy(ty, bound, false)))
+    })
 }
 
 pub fn of_trait(span: Span, of: &str, name: &str, similar: Option<&str>) -> Diagnostic {

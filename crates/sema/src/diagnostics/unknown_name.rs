@@ -22,9 +22,12 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `similar` is a name in scope that may be meant; `libraries` have an item of this name.
-pub fn error(span: Span, name: &str, similar: Option<&str>, libraries: &[&str]) -> Diagnostic {
+/// `similar` is a name in scope that may be meant; `libraries` have an item of this name, and `enums` in scope an option.
+pub fn error(span: Span, name: &str, similar: Option<&str>, libraries: &[&str], enums: &[&str]) -> Diagnostic {
     let diagnostic = Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"));
+    if let Some(of) = enums.first() {
+        return diagnostic.hint(format!("options are written with their enum: `{of}::{name}`"));
+    }
     if !libraries.is_empty() {
         return diagnostic.hint(in_libraries(libraries)).hint_similar(similar);
     }

@@ -21,14 +21,19 @@ use nyala_base::{Diagnostic, Span};
 
 /// If `is_param`, the type is a type parameter itself.
 pub fn error(span: Span, ty: &str, bound: &str, is_param: bool) -> Diagnostic {
-    let diagnostic = Diagnostic::error("unmet-bound", span, format!("`{ty}` does not meet the bound `{bound}`"));
+    Diagnostic::error("unmet-bound", span, format!("`{ty}` does not meet the bound `{bound}`"))
+        .hint(remedy(ty, bound, is_param))
+}
+
+/// How a type, or a type parameter, can meet a bound.
+pub fn remedy(ty: &str, bound: &str, is_param: bool) -> String {
     match (is_param, bound) {
-        (true, _) => diagnostic.hint(format!("give the type parameter that bound: `{ty}: {bound}`")),
-        (_, "Ord") => diagnostic.hint("only primitive types meet `Ord`"),
-        (_, "Num") => diagnostic.hint("only types of numbers meet `Num`"),
-        (_, "Int") => diagnostic.hint("only types of integers meet `Int`"),
-        (_, "Float") => diagnostic.hint("only types of floats meet `Float`"),
-        _ => diagnostic.hint(format!("write `impl {bound} for {ty} {{ … }}`")),
+        (true, _) => format!("give the type parameter that bound: `{ty}: {bound}`"),
+        (_, "Ord") => "only primitive types meet `Ord`".into(),
+        (_, "Num") => "only types of numbers meet `Num`".into(),
+        (_, "Int") => "only types of integers meet `Int`".into(),
+        (_, "Float") => "only types of floats meet `Float`".into(),
+        _ => format!("write `impl {bound} for {ty} {{ … }}`"),
     }
 }
 
