@@ -626,6 +626,18 @@ fn run_native(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported>
 
 pub struct Rng(u64);
 
+/// Integer types with their ends.
+const ENDS: &[(&str, i128, i128)] = &[
+    ("i8", i8::MIN as i128, i8::MAX as i128),
+    ("i16", i16::MIN as i128, i16::MAX as i128),
+    ("i32", i32::MIN as i128, i32::MAX as i128),
+    ("i64", i64::MIN as i128, i64::MAX as i128),
+    ("u8", 0, u8::MAX as i128),
+    ("u16", 0, u16::MAX as i128),
+    ("u32", 0, u32::MAX as i128),
+    ("u64", 0, u64::MAX as i128),
+];
+
 impl Rng {
     pub fn new(seed: u64) -> Rng {
         Rng(seed)

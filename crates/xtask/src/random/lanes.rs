@@ -235,8 +235,21 @@ impl Maker {
             self.line("for round in range(0, 2) {");
             self.indent += 1;
         }
-        self.line(&format!("for i in vec({width}, lo, hi) {{"));
-        self.indent += 1;
+        // One loop in six counts to an end of its type.
+        if self.rng.chance(17) {
+            let (ty, least, greatest) = super::ENDS[self.rng.below(super::ENDS.len())];
+            let (from, to) = match self.rng.chance(70) {
+                true => (format!("{greatest}{ty} - (hi - lo) as {ty}"), format!("{greatest}{ty}")),
+                false => (format!("{least}{ty}"), format!("{least}{ty} + (hi - lo) as {ty}")),
+            };
+            self.line(&format!("let (from, to) = ({from}, {to});"));
+            self.line(&format!("for end in vec({width}, from, to) {{"));
+            self.indent += 1;
+            self.line("let i = lo + (end - from) as i32;");
+        } else {
+            self.line(&format!("for i in vec({width}, lo, hi) {{"));
+            self.indent += 1;
+        }
         self.line("let own = i + 8;");
         self.line("let end_lane = continue;");
         self.in_body = true;
@@ -380,7 +393,23 @@ impl Maker {
 
     /// Declares or changes arrays and structs of the lane.
     fn memory(&mut self) {
-        match self.rng.below(5) {
+        match self.rng.below(7) {
+            5 if !self.arrays.is_empty() => {
+                let (name, _) = self.arrays[self.rng.below(self.arrays.len())].clone();
+                let mut part = || match self.rng.chance(70) {
+                    true => format!("{name}({})", self.rng.below(8)),
+                    false => format!("{name}({})", self.index(7)),
+                };
+                let parts: Vec<String> = (0..8).map(|_| part()).collect();
+                self.line(&format!("{name} = [{}];", parts.join(", ")));
+            }
+            6 if !self.packs.is_empty() => {
+                let name = self.packs[self.rng.below(self.packs.len())].clone();
+                let (at, e) = (self.index(3), self.expr(U32, 1));
+                let parts: Vec<String> = (0..4).rev().map(|i| format!("{name}.parts({i})")).collect();
+                let parts = parts.join(", ").replace("parts(2)", &format!("parts({at})"));
+                self.line(&format!("{name} = Pack {{ a: {name}.a ^ {e}, parts: [{parts}], f: {name}.f }};"));
+            }
             0 if !self.arrays.is_empty() => {
                 let (name, ty) = self.arrays[self.rng.below(self.arrays.len())].clone();
                 let (at, e) = (self.index(7), self.expr(ty, 2));
@@ -409,7 +438,7 @@ impl Maker {
                     }
                 }
             }
-            0..=2 => {
+            0..=2 | 5 => {
                 let ty = self.ty();
                 let (name, e) = (self.name("a"), self.expr(ty, 1));
                 self.line(&format!("let mut {name} = [{e}, .. 8];"));
@@ -417,7 +446,7 @@ impl Maker {
                 self.line(&format!("{name}({at}) = {e};"));
                 self.arrays.push((name, ty));
             }
-            3 => {
+            3 | 6 => {
                 let (name, a, f) = (self.name("s"), self.expr(U32, 2), self.expr(F32, 1));
                 self.line(&format!("let mut {name} = Pack {{ a: {a}, parts: [1u8, 2u8, 3u8, 4u8], f: {f} }};"));
                 self.packs.push(name);
@@ -523,7 +552,20 @@ impl Maker {
         };
         let k = self.name("k");
         let own = self.own.take();
-        if self.rng.chance(50) {
+        if self.rng.chance(10) {
+            // In steps to an end of a type, counted beside it.
+            let (ty, least, greatest) = super::ENDS[self.rng.below(super::ENDS.len())];
+            let step = 1 + self.rng.below(12);
+            let (a, b) = match self.rng.chance(70) {
+                true => (format!("{greatest}{ty} - ({n}) as {ty} * {step}{ty}"), format!("{greatest}{ty}")),
+                false => (format!("{least}{ty}"), format!("{least}{ty} + ({n}) as {ty} * {step}{ty}")),
+            };
+            self.line(&format!("let mut {k}n = 0u;"));
+            self.line(&format!("for {k}i in range_step({a}, {b}, {step}{ty}) {{"));
+            self.indent += 1;
+            self.line(&format!("let {k} = {k}n ^ ({k}i as u32);"));
+            self.line(&format!("{k}n++;"));
+        } else if self.rng.chance(50) {
             let generator = ["range", "range", "range_rev"][self.rng.below(3)];
             self.line(&format!("for {k}i in {generator}(0, ({n}) as i32) {{"));
             self.indent += 1;

@@ -1,5 +1,7 @@
 //! Makes random programs that end and have no undefined behavior: unsigned arithmetic, counters, fuel.
 
+mod places;
+
 use super::{INPUTS, Rng};
 use std::fmt::Write;
 
@@ -314,7 +316,9 @@ impl Maker {
 
     fn statement(&mut self) {
         let deep = self.depth > self.size;
-        match if deep { [0, 1, 2, 3, 4, 5, 11, 15, 16, 18][self.rng.below(10)] } else { self.rng.below(19) } {
+        match if deep { [0, 1, 2, 3, 4, 5, 11, 15, 16, 18, 19][self.rng.below(11)] } else { self.rng.below(22) } {
+            19 | 20 => self.change_places(),
+            21 => self.loop_to_end(),
             17 | 18 => self.change_functions(),
             13 | 14 => self.make_memory(),
             15 => self.change_memory(),

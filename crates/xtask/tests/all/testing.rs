@@ -41,7 +41,7 @@ fn files_are_shown_as_they_end() {
     folder.write("a.impala", "fn test_a() -> bool { true }\n");
     let go = folder.path("go");
     let wait = format!("while !file_exists(\"{}\") {{ }}", go.display());
-    folder.write("b.impala", &format!("use std::files::*;\nfn test_b() -> () {{ {wait} }}\n"));
+    folder.write("b.impala", format!("use std::files::*;\nfn test_b() -> () {{ {wait} }}\n"));
     let mut test = Command::new(command());
     test.args(["test", "--timeout", "1000", "--engine", "-O3"]).arg(&folder.0);
     let mut child = test.stdout(Stdio::piped()).spawn().expect("the command");
