@@ -41,7 +41,7 @@ impl Machine<'_> {
             self.words = vec![at, hi, next];
             return Ok(Closure(body));
         }
-        self.l.races.begin_launch();
+        self.l.races.begin_launch(false);
         self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, 1, None, true)
     }
 
@@ -85,6 +85,9 @@ impl Machine<'_> {
             item,
             span: self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE),
         });
+        if self.groups.last().is_some_and(Group::is_vector) {
+            self.l.races.begin_launch(true);
+        }
         self.next_lane()
     }
 
@@ -135,6 +138,9 @@ impl Machine<'_> {
             let end = Closure::numbered(LANE_END, self.groups.len());
             let Some(group) = self.groups.last_mut() else { return Err(bug("no lanes")) };
             if let Some((k, words)) = group.take_ready() {
+                if group.is_vector() {
+                    self.l.races.begin_iteration(group.at - (group.lanes.len() - group.current) as i64);
+                }
                 self.words = words;
                 return Ok(k);
             }
@@ -142,6 +148,9 @@ impl Machine<'_> {
                 let spans = &self.code.spans;
                 let span = |pc: u32| spans.get((pc as usize).saturating_sub(1)).copied().unwrap_or(Span::NONE);
                 group.meet().map_err(|[a, b]| diverged_lanes::error(a.0, span(a.1), b.0, span(b.1)))?;
+                if group.is_vector() {
+                    self.l.races.meet();
+                }
                 continue;
             }
             for (address, _) in std::mem::take(&mut group.shared) {
@@ -153,7 +162,7 @@ impl Machine<'_> {
             let n = group.width.min(group.hi.abs_diff(group.at));
             if group.at >= group.hi {
                 let next = group.next;
-                if group.is_parallel {
+                if group.is_parallel || group.is_vector() {
                     self.l.races.end_launch();
                 }
                 self.groups.pop();
@@ -179,6 +188,9 @@ impl Machine<'_> {
             group.lanes = lanes.collect();
             if group.is_parallel {
                 self.l.races.begin_iteration(group.at);
+            }
+            if group.is_vector() {
+                self.l.races.meet();
             }
             group.current = 0;
             group.at += n as i64;
