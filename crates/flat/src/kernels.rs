@@ -41,6 +41,7 @@ mod captures;
 mod device;
 mod flows;
 pub(crate) mod inline;
+mod inside;
 mod panics;
 mod phases;
 pub mod spaces;
@@ -78,6 +79,7 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         Devices::One(platform, device) => stand_for_devices(module, Some((*platform, *device))),
         Devices::Platforms(_) => {}
     }
+    inside::answer(module);
     let kernels = kernels(module);
     let in_circuits = functions_for_hls(module, devices);
     let outside = |i: usize| !in_circuits.contains(&Func::from_idx(i));

@@ -6,6 +6,7 @@ use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
 use crate::lanes::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
+use nyala_ir::lanes::IN_KERNEL;
 use nyala_ir::{LaneOp, Scope, WorkItem};
 
 /// Limit on the lanes that run together.
@@ -95,6 +96,9 @@ impl Machine<'_> {
     pub(super) fn work_item(&self, what: u64, axis: u64) -> Result<u64> {
         if what == POISON || axis == POISON {
             return Err(eval::uninitialized());
+        }
+        if what == IN_KERNEL {
+            return Ok(self.groups.iter().any(|g| g.grid.is_some()).into());
         }
         let Some(&what) = WorkItem::ALL.get(what as usize) else { return Err(bug("no number of work items")) };
         let grid = self.groups.iter().rev().find_map(|g| g.grid.as_ref());
