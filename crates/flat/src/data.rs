@@ -362,6 +362,10 @@ impl Module {
 
     /// Adds a function without blocks. A [`FunctionBuilder`] fills it; a foreign function stays so.
     pub fn declare(&mut self, name: &str, linkage: Linkage, params: &[Ty], rets: &[Ty]) -> Func {
+        // C gets several results as one struct.
+        if rets.len() > 1 && linkage != Linkage::Internal {
+            self.types.tuple(rets);
+        }
         self.funcs.push(Function::new(name, linkage, params, rets));
         Func::from_idx(self.funcs.len() - 1)
     }

@@ -41,6 +41,7 @@ mod captures;
 mod device;
 mod flows;
 pub(crate) mod inline;
+mod inside;
 mod panics;
 mod phases;
 pub mod spaces;
@@ -78,6 +79,7 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         Devices::One(platform, device) => stand_for_devices(module, Some((*platform, *device))),
         Devices::Platforms(_) => {}
     }
+    inside::answer(module);
     let kernels = kernels(module);
     let in_circuits = functions_for_hls(module, devices);
     let outside = |i: usize| !in_circuits.contains(&Func::from_idx(i));
@@ -106,7 +108,40 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         };
         diagnostics.extend(insts.filter(is_shared).map(refuse_shared));
     }
-    diagnostics
+    once_for_each_cause(diagnostics)
+}
+
+/// Errors in words that are the same for all platforms, as one: the first, with the number of other places.
+fn once_for_each_cause(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    const WORDS: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let cause = |d: &Diagnostic| {
+        let platform = |name: &&&str| d.message.starts_with(&format!("a kernel for `{name}` "));
+        let prefix = PLATFORMS.iter().find(platform).map_or(0, |name| format!("a kernel for `{name}` ").len());
+        (d.code, d.message[prefix..].to_string())
+    };
+    let mut firsts: Vec<Diagnostic> = Vec::new();
+    let mut places: Vec<FxHashSet<Span>> = Vec::new();
+    let mut known = FxHashMap::default();
+    for d in diagnostics {
+        let n = firsts.len();
+        let at = *known.entry(cause(&d)).or_insert(n);
+        if at == n {
+            places.push(FxHashSet::default());
+            places[at].insert(d.primary.span);
+            firsts.push(d);
+        } else {
+            places[at].insert(d.primary.span);
+        }
+    }
+    for (d, places) in firsts.iter_mut().zip(places) {
+        let n = places.len() - 1;
+        let number = WORDS.get(n.wrapping_sub(1)).map_or_else(|| n.to_string(), |word| word.to_string());
+        if n > 0 {
+            let separator = if d.primary.text.is_empty() { "" } else { "; " };
+            d.primary.text.push_str(&format!("{separator}and {number} more"));
+        }
+    }
+    firsts
 }
 
 /// Kernels that become circuits, and what they call.

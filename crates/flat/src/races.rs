@@ -16,9 +16,12 @@
 //! - all lanes store the same value.
 //!
 //! Addresses that vary are compared, too (`in_place.rs`). All of that is certain but for the guards: what is reported happens if
-//! two iterations come there. Addresses that are loaded from memory, or come out of a call, are not followed.
+//! two iterations come there. A store whose index may be equal in several iterations is reported if the body also reads there
+//! (`scattered.rs`). Addresses that are loaded from memory, or come out of a call, are not followed.
 
 mod in_place;
+mod scattered;
+mod shown;
 mod sums;
 
 use crate::analysis::{Cfg, loops};
@@ -28,6 +31,7 @@ use nyala_base::diagnostics::shared_write;
 use nyala_base::{Diagnostic, Id, Span, graph};
 use nyala_ir::{LaneOp, Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
+use shown::Shown;
 
 /// Bodies and functions, each with what is known of its arguments, that are looked at.
 const MAX_VISITS: usize = 10_000;
@@ -39,6 +43,8 @@ enum Place {
     Unknown,
     /// Memory that exists before the body and after it.
     Shared,
+    /// A variable of the body.
+    Own,
     /// The record from which the body of a thread takes what it captures.
     Captures,
 }
@@ -51,11 +57,22 @@ struct Known {
     is_iteration: bool,
     /// It depends on memory, so two iterations may have the same value.
     is_loaded: bool,
+    /// It is computed from the iteration's number, or loaded from an address that is, or chosen by such a condition.
+    by_number: bool,
+    /// What shows that it differs between iterations.
+    shown: Shown,
     place: Place,
 }
 
-const FIXED: Known = Known { varies: false, is_iteration: false, is_loaded: false, place: Place::Unknown };
-const NUMBER: Known = Known { varies: true, is_iteration: true, ..FIXED };
+const FIXED: Known = Known {
+    varies: false,
+    is_iteration: false,
+    is_loaded: false,
+    by_number: false,
+    shown: Shown::NOTHING,
+    place: Place::Unknown,
+};
+const NUMBER: Known = Known { varies: true, is_iteration: true, by_number: true, shown: Shown::DIFFERS, ..FIXED };
 const LOADED: Known = Known { varies: true, is_loaded: true, ..FIXED };
 const SHARED: Known = Known { place: Place::Shared, ..FIXED };
 
@@ -66,6 +83,8 @@ impl Known {
             varies: self.varies || other.varies,
             is_iteration: self.is_iteration && other.is_iteration,
             is_loaded: self.is_loaded || other.is_loaded,
+            by_number: self.by_number || other.by_number,
+            shown: self.shown.join(other.shown),
             place,
         }
     }
@@ -163,18 +182,20 @@ impl Finder<'_> {
             return;
         }
         let (cfg, in_lanes) = (Cfg::new(function), lanes.is_some());
-        let known = self.values(function, &cfg, params, in_lanes);
+        let known = self.values(function, &cfg, params, lanes);
         let of = |v: Value| value(module, function, &known, v);
         let mut guarded = guarded(function, &cfg, &|v| of(v).varies && !of(v).is_loaded);
         guarded.extend(self.locked(function, &cfg));
         self.found.extend(in_place::find(module, function, &cfg, &of, launch, lanes));
+        self.found.extend(scattered::find(module, function, &cfg, &of, &guarded, launch, in_lanes));
         for &b in cfg.rpo.iter().filter(|b| !guarded.contains(b)) {
             let block = function.block(b);
             for inst in &block.insts {
                 let args = |args: &[Value]| args.iter().map(|&a| of(a)).collect::<Vec<_>>();
                 match inst.op {
                     InstOp::Op(Op::Store) => {
-                        let is_met = of(inst.args[0]) == SHARED && (!in_lanes || of(inst.args[1]).varies);
+                        let to = of(inst.args[0]);
+                        let is_met = to.place == Place::Shared && !to.varies && (!in_lanes || of(inst.args[1]).varies);
                         if is_met {
                             self.found.push(shared_write::warning(inst.span, launch, in_lanes));
                         }
@@ -219,9 +240,16 @@ impl Finder<'_> {
         cfg.rpo.iter().copied().filter(is_behind).collect()
     }
 
-    /// Facts of a function's values. Each only changes three times, towards `varies` and an unknown place, so the rounds end.
-    fn values(&self, function: &Function, cfg: &Cfg, params: &[Known], in_lanes: bool) -> FxHashMap<Value, Known> {
-        let (module, loops) = (self.module, loops(cfg));
+    /// Facts of a function's values. Each only changes eight times, towards `varies`, an unknown place, and more that shows that it
+    /// differs, so the rounds end.
+    fn values(&self, function: &Function, cfg: &Cfg, params: &[Known], lanes: Lanes) -> FxHashMap<Value, Known> {
+        let (module, loops, in_lanes) = (self.module, loops(cfg), lanes.is_some());
+        let insts = cfg.rpo.iter().flat_map(|&b| &function.block(b).insts);
+        let defs: FxHashMap<Value, &Inst> = insts.filter_map(|i| Some((i.result?, i))).collect();
+        let def = |v: Value| match defs.get(&v)?.op {
+            InstOp::Op(op) => Some((op, defs[&v].args.to_vec())),
+            _ => None,
+        };
         let mut known: FxHashMap<Value, Known> = FxHashMap::default();
         known.extend(function.blocks[0].params.iter().copied().zip(params.iter().copied()));
         loop {
@@ -257,18 +285,35 @@ impl Finder<'_> {
                                 FIXED
                             }
                         }
-                        InstOp::Op(Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict) if is_address => {
-                            Known { place: of(inst.args[0]).place, is_iteration: false, ..all }
+                        InstOp::Op(op @ (Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict)) if is_address => {
+                            let mut new = Known { place: of(inst.args[0]).place, is_iteration: false, ..all };
+                            // The promise is made to hold against other iterations, too.
+                            if op == Op::Restrict {
+                                new.shown = Shown::DIFFERS;
+                            }
+                            new
                         }
                         InstOp::Call(_) if in_lanes => match kernels::lane_op(module, inst).map(|(op, _)| op) {
                             // All lanes of a vector get the same.
                             Some(LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot | LaneOp::Width) => FIXED,
                             Some(LaneOp::Id) => NUMBER,
-                            _ => LOADED,
+                            _ => Known { shown: all.shown, by_number: all.by_number, ..LOADED },
                         },
-                        InstOp::Op(Op::Cast) => Known { place: Place::Unknown, ..all },
-                        InstOp::Op(op) if is_pure(op) => Known { place: Place::Unknown, is_iteration: false, ..all },
-                        _ => LOADED,
+                        InstOp::Call(_) => Known { shown: all.shown, by_number: all.by_number, ..LOADED },
+                        InstOp::Op(Op::Cast) => {
+                            let shown = Shown::of_op(module, function, inst, Op::Cast, all.shown, lanes);
+                            Known { place: Place::Unknown, shown, ..all }
+                        }
+                        InstOp::Op(op) if is_pure(op) => {
+                            let shown = Shown::of_op(module, function, inst, op, all.shown, lanes);
+                            Known { place: Place::Unknown, is_iteration: false, shown, ..all }
+                        }
+                        InstOp::Op(Op::Slot) => Known { place: Place::Own, ..LOADED },
+                        // What variables of the body hold is not followed.
+                        InstOp::Op(Op::Load) if of(inst.args[0]).place == Place::Own => {
+                            Known { shown: Shown::DIFFERS, ..LOADED }
+                        }
+                        _ => Known { by_number: all.by_number, ..LOADED },
                     };
                     learn(&mut known, result, new);
                 }
@@ -282,6 +327,12 @@ impl Finder<'_> {
                             others.any(|e| e.block == edge.block && e.args[i] != arg && e.args[i] != param)
                         };
                         new.varies |= parts && differs();
+                        new.by_number |= differs() && is_chosen(module, function, cfg, &known, &loops, edge.block);
+                        let edges = || cfg.preds[edge.block.idx()].iter().flat_map(|&p| function.block(p).term.edges());
+                        let given = || edges().filter(|e| e.block == edge.block).map(|e| e.args[i]).collect::<Vec<_>>();
+                        if shown::counts_from_memory(param, &given(), &def, &|v| value(module, function, &known, v)) {
+                            new.shown = Shown::DIFFERS;
+                        }
                         learn(&mut known, param, new);
                     }
                 }
@@ -299,6 +350,25 @@ fn value(module: &Module, function: &Function, known: &FxHashMap<Value, Known>, 
         Some(Const::Global(global)) if module.globals[global.idx()].mutable => SHARED,
         Some(_) => FIXED,
         None => known.get(&v).copied().unwrap_or(FIXED),
+    }
+}
+
+/// Whether the way on which a block is reached, if it is no loop's first, depends on the iteration's number.
+fn is_chosen(
+    module: &Module,
+    function: &Function,
+    cfg: &Cfg,
+    known: &FxHashMap<Value, Known>,
+    loops: &[FxHashSet<Block>],
+    block: Block,
+) -> bool {
+    let before = cfg.idom[block.idx()];
+    let is_header = |l: &FxHashSet<Block>| l.contains(&block) && cfg.preds[block.idx()].iter().any(|p| !l.contains(p));
+    match &function.block(before).term {
+        Terminator::Branch { cond, .. } if before != block && !loops.iter().any(is_header) => {
+            value(module, function, known, *cond).by_number
+        }
+        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! C's calling convention: how parameters and results are passed, and the functions at the border: entries that C
 //! calls, and thunks through which C functions are called.
 //!
-//! LLVM knows how scalars are passed, but not structs by value. This is the System V ABI of x86-64 (section 3.2.3): a
+//! Tuples, arrays and several results are structs for C. LLVM knows how scalars are passed, but not structs by value. This is the System V ABI of x86-64 (section 3.2.3): a
 //! struct of up to 16 bytes is passed as its 8-byte words, each in an integer or a floating-point register, if there
 //! are registers left for all of them; other structs are passed in memory.
 
@@ -55,17 +55,25 @@ impl Emitter<'_> {
     /// The signature of a function in C's convention.
     pub fn signature(&mut self, function: &Function, what: &str) -> Result<Signature> {
         let mut left = Registers { ints: 6, floats: 8 };
+        let types = self.layouts.types;
         let ret = match &*function.rets {
             [] => None,
-            [ty] if self.layouts.types.n_parts(*ty) == Some(0) => None,
-            [ty] => {
-                let pass = self.pass(*ty, what, &mut Registers { ints: 2, floats: 2 })?;
+            [ty] => Some(*ty),
+            // C has one result at most: a struct.
+            many => {
+                let tuple = types.find(&TyKind::Tuple(many.into()));
+                Some(tuple.ok_or_else(|| bug(format!("{what}: several results without a type")))?)
+            }
+        };
+        let ret = match ret.filter(|&ty| layout::size_align(types, ty).is_none_or(|(size, _)| size > 0)) {
+            None => None,
+            Some(ty) => {
+                let pass = self.pass(ty, what, &mut Registers { ints: 2, floats: 2 })?;
                 if pass == Pass::Memory {
                     left.ints -= 1;
                 }
-                Some((*ty, pass))
+                Some((ty, pass))
             }
-            _ => return Err(limitation(format!("{what}: a C function has one result at most"))),
         };
         let params = function.params.iter().map(|&ty| Ok((ty, self.pass(ty, what, &mut left)?)));
         Ok(Signature { ret, params: params.collect::<Result<_>>()? })
@@ -73,7 +81,7 @@ impl Emitter<'_> {
 
     fn pass(&mut self, ty: Ty, what: &str, left: &mut Registers) -> Result<Pass> {
         let is_struct = |kind: &TyKind| match kind {
-            TyKind::Struct(_) => true,
+            TyKind::Struct(_) | TyKind::Array(..) => true,
             TyKind::Tuple(parts) => !parts.is_empty(),
             _ => false,
         };
@@ -274,7 +282,10 @@ impl Emitter<'_> {
                 }
             }
             (Some(Pass::Memory), Some(ty)) => {
-                let align = self.size_align(function.rets[0])?.1;
+                let align = match &signature.ret {
+                    Some((ret, _)) => self.size_align(*ret)?.1,
+                    None => 1,
+                };
                 let _ = writeln!(body, "  store {ty} %r, ptr %sret, align {align}\n  ret void{at}");
             }
             _ => {

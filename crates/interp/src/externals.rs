@@ -37,6 +37,8 @@ pub enum ForeignKind {
     AlignedAlloc,
     /// An operation across lanes, or a query of the lane.
     Lanes(LaneOp, Scope),
+    /// There is none: it is a fault to call it.
+    Missing(Cont),
 }
 
 #[derive(Clone, Debug)]
@@ -213,10 +215,7 @@ impl<'w> Linker<'w> {
                         "only CUDA's compiler may know it: launch the kernel by `cuda`, and run it on such a device";
                     return Err(diagnostics::limitation::error(data.origin, message, hint).into());
                 }
-                None => {
-                    let message = format!("found no function `{symbol}`");
-                    return Err(diagnostics::undefined_symbol::error(data.origin, message).into());
-                }
+                None => ForeignKind::Missing(k),
             },
         };
         let devices = DEVICE_ARGS.iter().find(|(name, _)| name == symbol).map_or(&[][..], |(_, positions)| positions);

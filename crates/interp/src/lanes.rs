@@ -109,6 +109,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// Whether they are the lanes of vectors.
+    pub fn is_vector(&self) -> bool {
+        !self.is_parallel && self.grid.is_none() && self.width > 1
+    }
+
     /// The words that may refer to records.
     pub fn words(&self) -> impl Iterator<Item = u64> {
         let of_lanes = self.lanes.iter().flat_map(|lane| match &lane.state {

@@ -452,8 +452,10 @@ impl Machine<'_> {
     fn locate(&mut self, mut fault: Box<Fault>) -> Box<Fault> {
         if let Some((race, writes)) = self.l.race.take() {
             let earlier = self.code.spans.get((race.pc as usize).saturating_sub(1)).copied().unwrap_or(Span::NONE);
-            let launch = self.groups.iter().rev().find(|g| g.is_parallel).map_or(Span::NONE, |g| g.span);
-            fault = diagnostics::data_race::error(race.iterations, (earlier, race.was_write), writes, launch).into();
+            let is_launch = |g: &&Group| if race.in_lanes { g.is_vector() } else { g.is_parallel };
+            let launch = self.groups.iter().rev().find(is_launch).map_or(Span::NONE, |g| g.span);
+            let earlier = (earlier, race.was_write);
+            fault = diagnostics::data_race::error(race.iterations, earlier, writes, launch, race.in_lanes).into();
         }
         if self.options.confined {
             fault.confine();

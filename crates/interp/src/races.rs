@@ -1,18 +1,24 @@
-//! Finds iterations of `parallel` that access one byte, one of them writing, with nothing between that orders them.
+//! Finds iterations of `parallel`, and lanes of one vector, that access one byte, one of them writing, with nothing between that
+//! orders them.
 //!
 //! The interpreter runs iterations one after another. For each byte that they access, the last writer and the last reader
 //! are kept. An access is ordered after an earlier one if
 //!
 //! - both are of one iteration, or the earlier one's launch has ended; nested launches are part of the iteration around them,
-//! - or its iteration has read, by an atomic operation that acquires, what the other's has written by one that releases.
+//! - or its iteration has read, by an atomic operation that acquires, what the other's has written by one that releases,
+//! - or both are of lanes, and the later one's lane has been at the earlier one's instruction before, as often as the earlier
+//!   one: in vector code, too, all lanes come there before any comes here.
 //!
 //! The second rule takes whole iterations for ordered, so that some races are missed, and none is reported where there is none.
-//! Two atomic operations never race. A write that leaves the memory as it is counts for nothing: flags that several iterations
-//! set are harmless. Not seen are accesses of foreign functions, and those of threads that `spawn` starts.
+//! By the third one, `a(i) = a(i + 1)` is no race in lanes, and `a(i) = a(i - 1)` is one. The lanes of a vector are a launch of
+//! their own from one meeting to the next.
+//!
+//! Two atomic operations never race. A write that leaves the memory as it is only counts as a read for writes that follow: flags that
+//! several iterations set are harmless. Not seen are accesses of foreign functions, those of threads that `spawn` starts, and work items.
 
 use rustc_hash::FxHashMap;
 
-/// An iteration: the number of its launch, and its own.
+/// An iteration or a lane: the number of its launch, and its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Task {
     launch: u32,
@@ -29,10 +35,21 @@ const SEVERAL: i64 = i64::MIN;
 struct Access {
     task: Task,
     pc: u32,
+    /// How often its lane had been at `pc`, this time included.
+    visit: u32,
     is_atomic: bool,
 }
 
-const NOBODY: Access = Access { task: OUTSIDE, pc: 0, is_atomic: false };
+const NOBODY: Access = Access { task: OUTSIDE, pc: 0, visit: 0, is_atomic: false };
+
+/// A launch that runs.
+#[derive(Debug)]
+struct Running {
+    task: Task,
+    in_lanes: bool,
+    /// Of lanes: how often the current one has been at each place of the code that accesses memory.
+    passed: FxHashMap<u32, u32>,
+}
 
 #[derive(Clone, Copy)]
 struct Byte {
@@ -44,6 +61,8 @@ struct Byte {
 const BLOCK: usize = 64;
 /// Limit on the blocks. When it is exceeded, all are forgotten, and races may go unnoticed.
 const MAX_BLOCKS: usize = 1 << 17;
+/// Limit on the launches that are remembered; all memory is forgotten when there are more.
+const MAX_LAUNCHES: usize = 1 << 20;
 /// Limit on how deep the search for what an atomic operation has released goes.
 const MAX_DEPTH: usize = 8;
 
@@ -53,6 +72,8 @@ pub struct Race {
     /// The earlier one's place in the code.
     pub pc: u32,
     pub was_write: bool,
+    /// They are lanes of one vector.
+    pub in_lanes: bool,
     /// The numbers of the iterations: the earlier one's, if there is only one, and the current one's.
     pub iterations: (Option<i64>, i64),
 }
@@ -69,10 +90,11 @@ struct Released {
 /// All launches that run, and what they access.
 #[derive(Default)]
 pub struct Races {
-    /// The iterations that run, the innermost last.
-    running: Vec<Task>,
+    /// The launches that run, the innermost last.
+    running: Vec<Running>,
     /// By launch, the iteration around it.
-    around: Vec<Task>,
+    around: FxHashMap<u32, Task>,
+    n_launches: u32,
     blocks: FxHashMap<usize, Box<[Byte; BLOCK]>>,
     released: FxHashMap<usize, Released>,
     acquired: FxHashMap<Task, Vec<(usize, u32)>>,
@@ -89,19 +111,23 @@ impl Races {
         !self.running.is_empty()
     }
 
-    pub fn begin_launch(&mut self) {
-        let around = self.current();
-        if self.around.is_empty() {
-            self.around.push(OUTSIDE);
+    pub fn begin_launch(&mut self, in_lanes: bool) {
+        if self.around.len() >= MAX_LAUNCHES {
+            self.blocks.clear();
+            let running = &self.running;
+            self.around.retain(|launch, _| running.iter().any(|r| r.task.launch == *launch));
         }
-        self.around.push(around);
-        self.running.push(Task { launch: self.around.len() as u32 - 1, iteration: SEVERAL });
+        self.n_launches += 1;
+        self.around.insert(self.n_launches, self.current());
+        let task = Task { launch: self.n_launches, iteration: SEVERAL };
+        self.running.push(Running { task, in_lanes, passed: FxHashMap::default() });
     }
 
-    /// Begins an iteration of the innermost launch.
+    /// Goes on with an iteration of the innermost launch, or with a lane.
     pub fn begin_iteration(&mut self, iteration: i64) {
-        if let Some(task) = self.running.last_mut() {
-            task.iteration = iteration;
+        if let Some(running) = self.running.last_mut() {
+            running.task.iteration = iteration;
+            running.passed.clear();
         }
     }
 
@@ -112,8 +138,19 @@ impl Races {
         }
     }
 
+    /// All lanes have met, or the next vector begins: what they did before is before what they do now.
+    pub fn meet(&mut self) {
+        self.end_launch();
+        self.begin_launch(true);
+    }
+
     fn current(&self) -> Task {
-        self.running.last().copied().unwrap_or(OUTSIDE)
+        self.running.last().map_or(OUTSIDE, |r| r.task)
+    }
+
+    /// The iteration of a thread that runs. Lanes do not wait for each other by atomic operations.
+    fn current_thread(&self) -> Task {
+        self.running.iter().rev().find(|r| !r.in_lanes).map_or(OUTSIDE, |r| r.task)
     }
 
     /// Notes that memory has been allocated: it is not what was there before.
@@ -145,7 +182,7 @@ impl Races {
             return;
         }
         self.is_atomic = true;
-        let task = self.current();
+        let task = self.current_thread();
         let acquires = reads && (self.has_fence || matches!(order, 4 | 6 | 7));
         let releases = writes && (self.has_fence || matches!(order, 5..=7));
         if acquires && let Some(released) = self.released.get(&address) {
@@ -184,7 +221,11 @@ impl Races {
         pc: usize,
         is_same: impl FnOnce() -> bool,
     ) -> Option<Race> {
-        let new = Access { task: self.current(), pc: pc as u32, is_atomic: self.is_atomic };
+        let pc = pc as u32;
+        let is_silent = writes && is_same();
+        let writes = writes && !is_silent;
+        let visit = self.running.iter().rev().find(|r| r.in_lanes).map_or(0, |r| r.visits(pc) + 1);
+        let new = Access { task: self.current(), pc, visit, is_atomic: self.is_atomic };
         let mut race = None;
         for at in address..address.saturating_add(size) {
             if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&(at / BLOCK)) {
@@ -192,45 +233,66 @@ impl Races {
             }
             let block = self.blocks.entry(at / BLOCK);
             let byte = block.or_insert_with(|| Box::new([Byte { write: NOBODY, read: NOBODY }; BLOCK]))[at % BLOCK];
-            let meets = |old: Access| !(self.is_ordered(old.task) || old.is_atomic && new.is_atomic);
-            let (meets_write, meets_read) = (meets(byte.write), meets(byte.read));
-            if meets_write || writes && meets_read {
-                let old = if meets_write { byte.write } else { byte.read };
-                race = Some((old, meets_write));
+            let meets = |old: Access| if old.is_atomic && new.is_atomic { None } else { self.unordered(old) };
+            let read = self.unordered(byte.read);
+            if !is_silent && let Some(with) = meets(byte.write) {
+                race = Some((byte.write, true, with));
                 break;
             }
-            let is_read_by_others = !self.is_ordered(byte.read.task);
+            if writes && let Some(with) = meets(byte.read) {
+                race = Some((byte.read, false, with));
+                break;
+            }
+            // A lane that reads where another has read, after it or by the same instruction.
+            let lane = self.running.last().filter(|r| r.in_lanes);
+            let is_later = lane.is_some_and(|r| r.visits(byte.read.pc) >= byte.read.visit)
+                || (byte.read.pc, byte.read.visit) == (pc, visit);
+            let is_of_others = byte.read.task.launch == new.task.launch && byte.read.task != new.task;
+            let is_read_by_others = read.is_some() || lane.is_some() && is_of_others;
             let Some(byte) = self.blocks.get_mut(&(at / BLOCK)).map(|block| &mut block[at % BLOCK]) else { continue };
             match (writes, is_read_by_others) {
                 (true, _) => *byte = Byte { write: new, read: NOBODY },
                 (false, false) => byte.read = new,
                 (false, true) if byte.read.task.launch == new.task.launch => {
+                    if is_later {
+                        (byte.read.pc, byte.read.visit) = (new.pc, new.visit);
+                    }
                     byte.read.task.iteration = SEVERAL;
                     byte.read.is_atomic &= new.is_atomic;
                 }
                 (false, true) => {}
             }
         }
-        let (old, was_write) = race?;
-        if writes && is_same() {
-            return None;
+        for running in self.running.iter_mut().filter(|r| r.in_lanes) {
+            *running.passed.entry(pc).or_insert(0) += 1;
         }
-        let earlier = Some(old.task.iteration).filter(|&i| i != SEVERAL);
-        Some(Race { pc: old.pc, was_write, iterations: (earlier, new.task.iteration) })
+        let (old, was_write, (with, in_lanes)) = race?;
+        let earlier = Some(with.iteration).filter(|&i| i != SEVERAL);
+        let iteration = self.running.iter().find(|r| r.task.launch == with.launch).map_or(0, |r| r.task.iteration);
+        Some(Race { pc: old.pc, was_write, in_lanes, iterations: (earlier, iteration) })
     }
 
-    /// Whether all that a task has done so far is before what the current one does.
-    fn is_ordered(&self, mut task: Task) -> bool {
+    /// The iteration of a launch that runs to which an earlier access belongs, and whether it is a lane; `None` if all that it
+    /// has done so far is before what the current one does.
+    fn unordered(&self, old: Access) -> Option<(Task, bool)> {
+        let mut task = old.task;
         // A launch that has ended is part of the iteration around it.
         while task.launch != 0 {
-            let Some(running) = self.running.iter().find(|r| r.launch == task.launch) else {
-                task = self.around.get(task.launch as usize).copied().unwrap_or(OUTSIDE);
+            let Some(running) = self.running.iter().find(|r| r.task.launch == task.launch) else {
+                task = self.around.get(&task.launch).copied().unwrap_or(OUTSIDE);
                 continue;
             };
-            let acquired = |r: &Task| self.acquired.get(r).into_iter().flatten();
-            return *running == task || self.running.iter().flat_map(acquired).any(|&(at, n)| self.has(at, n, task, 0));
+            if running.in_lanes {
+                let visit = if task.launch == old.task.launch { old.visit } else { 1 };
+                let is_ordered = running.task == task || running.visits(old.pc) >= visit;
+                return (!is_ordered).then_some((task, true));
+            }
+            let acquired = |r: &Running| self.acquired.get(&r.task).into_iter().flatten();
+            let is_ordered =
+                running.task == task || self.running.iter().flat_map(acquired).any(|&(at, n)| self.has(at, n, task, 0));
+            return (!is_ordered).then_some((task, false));
         }
-        true
+        None
     }
 
     /// Whether a task is among the first `n` that released at an address, or among what these had acquired.
@@ -238,5 +300,12 @@ impl Races {
         let Some(released) = self.released.get(&address) else { return false };
         released.tasks.get(&task).is_some_and(|&at| at < n)
             || depth < MAX_DEPTH && released.before.iter().any(|&(at, n)| self.has(at, n, task, depth + 1))
+    }
+}
+
+impl Running {
+    /// How often the current lane has been at a place of the code.
+    fn visits(&self, pc: u32) -> u32 {
+        self.passed.get(&pc).copied().unwrap_or(0)
     }
 }

@@ -96,7 +96,7 @@ impl WorkItem {
     /// All of them; an operand of [`Op::WorkItem`](crate::Op::WorkItem) is an index into this list.
     pub const ALL: [WorkItem; 4] = [WorkItem::Thread, WorkItem::Block, WorkItem::BlockSize, WorkItem::Blocks];
 
-    /// Its index in [`WorkItem::ALL`].
+    /// Its index in [`WorkItem::ALL`]; [`IN_KERNEL`] is none of them.
     pub fn number(self) -> u64 {
         self as u64
     }
@@ -106,6 +106,10 @@ impl WorkItem {
         matches!(self, WorkItem::BlockSize | WorkItem::Blocks) as i32
     }
 }
+
+/// The operand of [`Op::WorkItem`](crate::Op::WorkItem) that asks whether the code runs in a kernel, 1 or 0. Such questions are answered
+/// when launches are taken out of a program.
+pub const IN_KERNEL: u64 = WorkItem::ALL.len() as u64;
 
 /// Lanes of a subgroup of a kernel that runs on the host.
 pub const SUBGROUP: u32 = 32;

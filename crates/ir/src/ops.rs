@@ -120,7 +120,7 @@ ops! {
     Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. It has an effect only if n is a literal.";
     Scope "scope" 1 Own, Write, "`scope(mem)`: `(mem, i32)`, a call of a function with restricted parameters.";
     Restrict "restrict" 3 Same(0), Total, "`restrict(ptr, scope, kind)`: the address, as a parameter of that call. Memory that is modified through one of kind 1 is not accessed through others of the call, nor through addresses derived from them. The kind is a literal, 0 or 1.";
-    WorkItem "work_item" 3 Stated, Partial, "`work_item[i32](mem, what, axis)`: a number of the work item: `what` is a place in [`crate::WorkItem::ALL`], a literal; axes are 0 to 2, literals in compiled code. See [`crate::lanes`].";
+    WorkItem "work_item" 3 Stated, Partial, "`work_item[i32](mem, what, axis)`: a number of the work item: `what` is a place in [`crate::WorkItem::ALL`], or [`crate::lanes::IN_KERNEL`], a literal; axes are 0 to 2, literals in compiled code. See [`crate::lanes`].";
     Pipeline "pipeline" 2 Mem, Write, "`pipeline(mem, interval)`: the next mem; asks for hardware that begins a round of the loop around it every `interval` (i32) cycles. Nothing on a CPU.";
     Watch "watch" 2 Mem, Write, "`watch(mem, v)`: the next mem; `ensure_no_branch(v)` stands there. Nothing at run time.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";

@@ -305,6 +305,11 @@ impl Types {
     pub fn ptr(&mut self, pointee: Ty) -> Ty {
         self.intern(TyKind::Ptr { pointee, space: 0 })
     }
+    /// The type of this kind, if there is one as yet.
+    pub fn find(&self, kind: &TyKind) -> Option<Ty> {
+        self.index.get(kind).copied()
+    }
+
     /// A tuple of these types, also of a single one.
     pub fn tuple(&mut self, elems: &[Ty]) -> Ty {
         self.intern(TyKind::Tuple(elems.into()))

@@ -153,7 +153,7 @@ impl Session {
                 continue;
             };
             let message = format!("{what} that is a function cannot be passed to C");
-            let hint = "exported functions take and return numbers, bools, pointers and structs";
+            let hint = "exported functions take and return numbers, bools, pointers, structs, tuples and arrays";
             self.sink.push(limitation::error(f.span, message, hint));
         }
         self.checked(Some(()))

@@ -6,7 +6,8 @@
 //! variables. The analysis does not know which function a place in memory holds: any place for values of its type may
 //! hold it.
 
-use nyala_base::{Id, Sink, Sources, Span};
+use nyala_base::diagnostics::Label;
+use nyala_base::{Diagnostic, Id, Sink, Sources, Span};
 use nyala_flat::ensure::Origins;
 use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
 use nyala_specialize::facts::{Facts, is_function};
@@ -48,8 +49,7 @@ pub struct Leak {
 /// The functions that are values at run time, in the order of the source. `facts` are those of the residual program
 /// `w`.
 pub fn find(w: &World, facts: &Facts, sources: &Sources) -> Vec<Closure> {
-    let mut finder =
-        Finder { w, facts, sources, given_away: FxHashSet::default(), found: BTreeMap::new(), sinks: Vec::new() };
+    let mut finder = Finder::new(w, facts, sources);
     finder.find_given_away();
     finder.find_values();
     finder.find_leaks();
@@ -57,6 +57,33 @@ pub fn find(w: &World, facts: &Facts, sources: &Sources) -> Vec<Closure> {
     let mut found: Vec<Closure> = finder.found.into_values().collect();
     found.sort_by_key(|c| w.cont(c.cont).origin);
     found
+}
+
+/// How messages begin about calls, in kernels, of functions that are chosen at run time.
+const CHOSEN: &str = "a function that is chosen at run time";
+/// Limit on the functions that such a message names.
+const MAX_NAMED: usize = 3;
+
+/// Adds to an error about a kernel that calls or takes a function chosen at run time which value that is, and where it is chosen.
+pub fn explain_choice(w: &World, sources: &Sources, d: &mut Diagnostic) {
+    if !d.message.contains(CHOSEN) {
+        return;
+    }
+    let facts = Facts::new(w, &w.roots());
+    let found = find(w, &facts, sources);
+    let finder = Finder::new(w, &facts, sources);
+    let Some(value) = finder.chosen_at(d.primary.span) else { return };
+    let separator = if d.primary.text.is_empty() { "" } else { "; " };
+    d.primary.text.insert_str(0, &format!("the function is {}{separator}", finder.captured(value)));
+    let types = functions_in(w, w.ty(value));
+    let is_meant = |c: &&Closure| types.contains(&w.cont(c.cont).ty) && !c.used.is_none();
+    let mut named = FxHashSet::default();
+    for closure in found.iter().filter(is_meant) {
+        if named.len() < MAX_NAMED && named.insert(closure.used) {
+            let text = format!("it may be `{}`: {}", shown_name(w.name(closure.cont)), closure.why);
+            d.others.push(Label { span: closure.used, text });
+        }
+    }
 }
 
 struct Finder<'a> {
@@ -77,7 +104,40 @@ enum Place {
     Unknown,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(w: &'a World, facts: &'a Facts, sources: &'a Sources) -> Finder<'a> {
+        Finder { w, facts, sources, given_away: FxHashSet::default(), found: BTreeMap::new(), sinks: Vec::new() }
+    }
+
+    /// The function that is called at a place, or in a kernel that is launched there, and that is known at run time only.
+    fn chosen_at(&self, place: Span) -> Option<Val> {
+        let (w, conts) = (self.w, &self.facts.nest.conts);
+        let at = |k: &Cont| w.body(*k).filter(|body| body.origin == place);
+        let called = |k: &Cont| {
+            let callee = w.body(*k)?.callee;
+            let is_known = matches!(w.node(callee), Node::Cont(_) | Node::Builtin(_));
+            (!is_known && !nyala_flat::is_continuation(&w.types, w.ty(callee))).then_some(callee)
+        };
+        if let Some(value) = conts.iter().filter(|k| at(k).is_some()).find_map(called) {
+            return Some(value);
+        }
+        let mut work: Vec<Cont> =
+            conts.iter().filter_map(at).flat_map(|b| b.args.iter()).filter_map(|&a| w.as_cont(a)).collect();
+        let mut seen = FxHashSet::default();
+        while let Some(k) = work.pop() {
+            if !seen.insert(k) {
+                continue;
+            }
+            if let Some(value) = called(&k) {
+                return Some(value);
+            }
+            let body = w.body(k);
+            let named = body.iter().flat_map(|b| b.args.iter().chain([&b.callee])).copied();
+            work.extend(named.chain(self.facts.nest.ops(k).iter().copied()).filter_map(|v| w.as_cont(v)));
+        }
+        None
+    }
+
     fn find_given_away(&mut self) {
         let (w, nest) = (self.w, &self.facts.nest);
         for &k in &nest.conts {

@@ -601,7 +601,8 @@ impl Session {
             module = self.time(
                 pass.name,
                 |s| {
-                    for d in (pass.run)(&mut module, &s.options) {
+                    for mut d in (pass.run)(&mut module, &s.options) {
+                        closures::explain_choice(residual, &s.sources, &mut d);
                         s.sink.push(d);
                     }
                     module

@@ -30,9 +30,9 @@ struct Writer<'p, 'a> {
     struct_names: FxHashMap<Ty, String>,
     /// Names of structs and functions that are in use.
     taken: FxHashSet<String>,
-    /// The names of the structs that stand for tuples.
+    /// The names of the structs that stand for tuples, and of those that stand for arrays by value.
     tuples: FxHashMap<Ty, String>,
-    n_tuples: usize,
+    arrays: FxHashMap<Ty, String>,
     /// The aggregates to declare, in order of their first use.
     seen: Vec<Aggregate>,
 }
@@ -41,6 +41,7 @@ struct Writer<'p, 'a> {
 enum Aggregate {
     Struct(Ty),
     Tuple(Ty),
+    Array(Ty),
 }
 
 /// The header's text, guarded by the macro `guard`.
@@ -56,7 +57,7 @@ pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box
         struct_names: FxHashMap::default(),
         taken: FxHashSet::default(),
         tuples: FxHashMap::default(),
-        n_tuples: 0,
+        arrays: FxHashMap::default(),
         seen: Vec::new(),
     };
     let fns: Vec<&FnInfo> = p.fns.iter().filter(exported).filter(|f| f.module >= p.n_prelude).collect();
@@ -140,7 +141,7 @@ impl Writer<'_, '_> {
                 None => (String::new(), f.ast.name.span),
             };
             self.check(ty, span, "a parameter")?;
-            params.push(self.declaration(ty, param, false));
+            params.push(self.by_value(ty, param));
         }
         if params.is_empty() {
             params.push("void".into());
@@ -151,7 +152,7 @@ impl Writer<'_, '_> {
             tail.insert_str(0, "void ");
         } else {
             self.check(result, f.ast.name.span, "the result")?;
-            tail = self.declaration(result, tail, false);
+            tail = self.by_value(result, tail);
         }
         self.comment(f.ast.span, out);
         out.push_str(&tail);
@@ -169,7 +170,7 @@ impl Writer<'_, '_> {
         for ty in params.iter().copied().chain([result]) {
             // Structs of type parameters are no concrete types.
             if !self.types.has_param(ty) && !self.types.is_error(ty) {
-                self.declaration(ty, String::new(), false);
+                self.by_value(ty, String::new());
             }
         }
     }
@@ -177,12 +178,24 @@ impl Writer<'_, '_> {
     /// Returns an error if a value of this type cannot be passed to C.
     fn check(&self, ty: Ty, span: Span, what: &str) -> Result<(), Box<Diagnostic>> {
         match self.kind(ty) {
-            Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(..) => Ok(()),
+            Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(..) | Kind::Array(..) => Ok(()),
+            Kind::Tuple(parts) if !parts.is_empty() => Ok(()),
             _ => {
                 let message = format!("{what} of type `{}` cannot be passed to C", self.show(ty));
-                let hint = "exported functions take and return numbers, bools, pointers and structs";
+                let hint = "exported functions take and return numbers, bools, pointers, structs, tuples and arrays";
                 Err(Box::new(limitation::error(span, message, hint)))
             }
+        }
+    }
+
+    /// C's declaration of a parameter, or of a function with its result in front. An array is a struct there.
+    fn by_value(&mut self, ty: Ty, name: String) -> String {
+        match self.kind(ty) {
+            Kind::Array(..) => {
+                let space = if name.is_empty() { "" } else { " " };
+                format!("struct {}{space}{name}", self.array_name(ty))
+            }
+            _ => self.declaration(ty, name, false),
         }
     }
 
@@ -243,15 +256,24 @@ impl Writer<'_, '_> {
         if let Some(name) = self.tuples.get(&ty) {
             return name.clone();
         }
-        self.n_tuples += 1;
-        let name = self.fresh(&format!("tuple{}", self.n_tuples));
+        let name = self.fresh(&format!("tuple{}", self.tuples.len() + 1));
         self.tuples.insert(ty, name.clone());
         self.seen.push(Aggregate::Tuple(ty));
         name
     }
 
+    fn array_name(&mut self, ty: Ty) -> String {
+        if let Some(name) = self.arrays.get(&ty) {
+            return name.clone();
+        }
+        let name = self.fresh(&format!("array{}", self.arrays.len() + 1));
+        self.arrays.insert(ty, name.clone());
+        self.seen.push(Aggregate::Array(ty));
+        name
+    }
+
     fn parts(&mut self, aggregate: Aggregate) -> Vec<(String, Ty)> {
-        let (Aggregate::Struct(ty) | Aggregate::Tuple(ty)) = aggregate;
+        let (Aggregate::Struct(ty) | Aggregate::Tuple(ty) | Aggregate::Array(ty)) = aggregate;
         match self.kind(ty).clone() {
             Kind::Struct(id, args) => {
                 let info = &self.p.structs[id.0 as usize];
@@ -259,6 +281,7 @@ impl Writer<'_, '_> {
                 info.fields.iter().map(of).collect()
             }
             Kind::Tuple(parts) => parts.iter().enumerate().map(|(i, &t)| (format!("_{i}"), t)).collect(),
+            Kind::Array(..) => vec![("elements".into(), ty)],
             _ => Vec::new(),
         }
     }
@@ -314,7 +337,7 @@ impl Writer<'_, '_> {
                                         self.comment(self.p.structs[id.0 as usize].ast.name.span, &mut out);
                                     }
                                 }
-                                Aggregate::Tuple(_) => out.push('\n'),
+                                Aggregate::Tuple(_) | Aggregate::Array(_) => out.push('\n'),
                             }
                             let body = bodies.get(&aggregate).map_or("", |b| b);
                             let _ = writeln!(out, "struct {} {{\n{body}}};", self.name_of(aggregate));
@@ -330,6 +353,7 @@ impl Writer<'_, '_> {
         match aggregate {
             Aggregate::Struct(ty) => self.struct_names.get(&ty),
             Aggregate::Tuple(ty) => self.tuples.get(&ty),
+            Aggregate::Array(ty) => self.arrays.get(&ty),
         }
         .map_or("", |n| n)
     }

@@ -255,6 +255,14 @@ pub fn find(name: &str) -> Intrinsic {
     }
 }
 
+/// What a function of `extern "C"` is in kernels, if its name is one of CUDA, NVVM, OpenCL or AMD. Names of C's math library stay C's.
+pub fn of_device(name: &str) -> Option<Intrinsic> {
+    let barrier = || Some(Intrinsic::Lane(BARRIERS.iter().find(|(n, _)| *n == name)?.1));
+    let is_of_library = name.starts_with("__");
+    let found = device_names::find(name).or_else(|| index(name)).or_else(barrier);
+    found.or_else(|| library(name).filter(|_| is_of_library))
+}
+
 /// Whether a name is LLVM's for an operation that only GPUs can execute.
 pub fn is_gpu_only(name: &str) -> bool {
     is_gpu_intrinsic(name) && matches!(find(name), Intrinsic::Unsupported(_))

@@ -29,9 +29,33 @@
 //! is reported where two accesses of one array are a fixed number of iterations apart. Let it read from one array and write to
 //! another.
 //!
-//! An index that depends on data gives no warning, as iterations may or may not meet: `counts(x(i))++` is as wrong, in lanes too. Count by
-//! `histogram` or `par_histogram` of `std::reduce`, or by `counts(x(i)).fetch_add[RELAXED](1)`. The interpreter reports such races between
-//! iterations of `parallel`, not those between lanes.
+//! Counting at indices out of memory, `count(table(i)) += 1`, is reported, too: two iterations with the same index read the same
+//! number, and one of the two is lost. Indices that are computed may be equal as well, as `i % 4` and `i / 2` are. A body that only
+//! writes at such indices is not reported: they may be a permutation. `std::reduce::histogram` counts in order, and
+//! `par_histogram` on all processors, each thread in memory of its own:
+//!
+//! ```impala
+//! use std::reduce::*;
+//! fn count(table: &[i32], n: i32, bins: &mut [i32]) -> () { for i in par_histogram(0, n, 16, bins) { table(i) } }
+//! fn main() -> i32 {
+//!     let mut bins = [0, .. 16];
+//!     count([1, 2, 1], 3, &mut bins);
+//!     bins(1) - 2
+//! }
+//! ```
+//!
+//! Where the indices are all different, as in a permutation, a `restrict` parameter promises that nothing else accesses the place
+//! meanwhile:
+//!
+//! ```impala
+//! fn add(restrict to: &mut i32, x: i32) -> () { *to += x }
+//! fn main() -> i32 {
+//!     let (order, a) = (alloc[i32](8), alloc[i32](8));
+//!     for i in range(0, 8) { order(i) = 7 - i; a(i) = 0 }
+//!     for i in vec(4, 0, 8) { add(&mut a(order(i)), i) }
+//!     a(0) - 7
+//! }
+//! ```
 //!
 //! Where threads count something, an atomic operation adds to the variable as a whole: `n.fetch_add[RELAXED](1)` by `std::atomic`.
 //! If it does not matter which iteration's value stays, as for a flag, say so: `@racy { found = true }` makes the accesses inside
@@ -49,6 +73,17 @@ pub fn in_place(span: Span, (other, reads): (Span, bool), distance: u64, launch:
         .other(other, if reads { "one of them reads here" } else { "one of them writes here" })
         .other(launch, where_)
         .hint("read from one array and write to another, or run the loop in order")
+}
+
+/// The store at `span` is at an index that may be the same in several iterations, and the access at `read` reads there.
+pub fn scattered(span: Span, read: Span, launch: Span, in_lanes: bool) -> Diagnostic {
+    let (who, where_) = runs(in_lanes);
+    Diagnostic::warning("shared-write", span, format!("{who} may read and write the same place"))
+        .label("of two that have the same index, what one writes is lost")
+        .other(read, "they read here")
+        .other(launch, where_)
+        .hint("`std::reduce::histogram` and `par_histogram` count at indices; else use an atomic operation, or memory of its own for each")
+        .hint("if the indices are all different, access the place by a `restrict` parameter; if any value will do, in `@racy { … }`")
 }
 
 /// What runs a body several times, and a label of that place.

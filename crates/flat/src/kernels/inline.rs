@@ -20,6 +20,10 @@ pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &
         Some((op, scope)) => scope == Scope::Block || op == LaneOp::Shared,
         None => inst.op == InstOp::Op(Op::WorkItem),
     };
+    // A function that ends by a call of itself is a loop: on devices it is allowed, too.
+    for func in inlined(module, &asks) {
+        jump_to_self(&mut module.funcs[func.idx()], func);
+    }
     inline_where(module, key.kernel, &mut function, span, &asks, diagnostics)?;
     if let Some(func) = chosen(module, &function, &asks) {
         let message = "a kernel calls a function that is chosen at run time, and that asks for the work item or waits: this is \
@@ -124,6 +128,36 @@ pub(super) fn fresh_entry(function: &mut Function) {
     let to = Block::from_idx(function.blocks.len());
     function.blocks[0].term = Terminator::Jump(Edge { block: to, args: Vec::new() });
     function.blocks.push(moved);
+}
+
+/// Lets calls of a function by itself, in tail position, be jumps to its beginning.
+fn jump_to_self(function: &mut Function, own: Func) {
+    let is_own = |term: &Terminator| matches!(term, Terminator::TailCall { callee: Callee::Func(f), .. } if *f == own);
+    if !function.blocks.iter().any(|b| is_own(&b.term)) {
+        return;
+    }
+    let params = function.blocks[0].params.clone();
+    let new: Vec<Value> = params
+        .iter()
+        .map(|&p| {
+            let (ty, name) = (function.ty(p), function.name(p).to_string());
+            function.new_value(ty, &name)
+        })
+        .collect();
+    let renamed: FxHashMap<Value, Value> = params.iter().copied().zip(new.iter().copied()).collect();
+    replace(function, &renamed);
+    let head = Block::from_idx(function.blocks.len());
+    fresh_entry(function);
+    function.blocks[0].params = params.clone();
+    function.blocks[0].term = Terminator::Jump(Edge { block: head, args: params });
+    function.blocks[head.idx()].params = new;
+    for block in &mut function.blocks {
+        if is_own(&block.term)
+            && let Terminator::TailCall { args, .. } = &block.term
+        {
+            block.term = Terminator::Jump(Edge { block: head, args: args.to_vec() });
+        }
+    }
 }
 
 /// Removes what is known of memory that is accessed through one address only: phases would have to pass it on.

@@ -1,4 +1,5 @@
-//! Two iterations of `parallel` access the same place, at least one of them writes, and nothing orders them.
+//! Two iterations of `parallel`, or two lanes of `vectorize`, access the same place, at least one of them writes, and nothing orders
+//! them.
 //!
 //! The iterations of `parallel` (and `par`) run on several threads at once, so that the result depends on chance. The
 //! interpreter runs them one after another, and reports the second access. Writes that leave the memory as it is are not
@@ -15,6 +16,21 @@
 //! }
 //! ```
 //!
+//! The lanes of one vector (`vectorize`, `vec`) do each step together: they read before any of them writes what it has computed. The
+//! interpreter runs them one after another, up to the next operation across lanes, and reports where that is another order: a
+//! lane reads what another has written, or writes what another has read, and has not been at that access itself; or two write
+//! different values. `a(i) = a(i + 1)` is in the same order both ways, `a(i) = a(i - 1)` is not. Counting is not, either:
+//!
+//! ```impala
+//! fn main() -> i32 {
+//!     let (table, count) = (alloc[i32](8), alloc[i32](2));
+//!     for i in range(0, 8) { table(i) = i % 2 }
+//!     for i in range(0, 2) { count(i) = 0 }
+//!     for i in vec(4, 0, 8) { count(table(i)) += 1 }
+//!     count(0) - 4
+//! }
+//! ```
+//!
 //! ## Instead
 //!
 //! Let each iteration write to places of its own, which no other reads:
@@ -27,6 +43,19 @@
 //!     sums(0) - 1
 //! }
 //! ```
+//!
+//! `std::reduce::histogram` counts in order, `par_histogram` on all processors, in memory of each thread:
+//!
+//! ```impala
+//! use std::reduce::*;
+//! fn main() -> i32 {
+//!     let (table, count) = (alloc[i32](8), alloc[i32](2));
+//!     for i in range(0, 8) { table(i) = i % 2 }
+//!     for i in range(0, 2) { count(i) = 0 }
+//!     for i in par_histogram(0, 8, 2, count) { table(i) }
+//!     count(0) - 4
+//! }
+//! ```
 
 use nyala_base::{Diagnostic, Span};
 
@@ -36,14 +65,21 @@ pub fn error(
     (earlier, was_write): (Span, bool),
     writes: bool,
     launch: Span,
+    in_lanes: bool,
 ) -> Diagnostic {
     let (first, second) = iterations;
     let who = first.map_or("other iterations".into(), |i| format!("iteration {i}"));
     let did = if was_write { "wrote" } else { "read" };
     let does = if writes { "writes" } else { "reads" };
-    Diagnostic::error("data-race", Span::NONE, "iterations on several threads access the same place")
+    let (message, runs, each) = match in_lanes {
+        true => ("lanes of one vector access the same place", "lanes of vectors run the iterations", "lane"),
+        false => {
+            ("iterations on several threads access the same place", "several threads run the iterations", "iteration")
+        }
+    };
+    Diagnostic::error("data-race", Span::NONE, message)
         .label(format!("iteration {second} {does} here"))
         .other(earlier, format!("{who} {did} here"))
-        .other(launch, "several threads run the iterations")
-        .hint("give each iteration a place of its own, or use atomic operations")
+        .other(launch, runs)
+        .hint(format!("give each {each} a place of its own, or use atomic operations"))
 }

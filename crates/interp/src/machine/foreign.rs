@@ -59,6 +59,10 @@ impl Machine<'_> {
         self.words.clear();
         let arg = |i: usize| args.get(i).map_or(0, |a| a.1);
         let result = match foreign.kind {
+            ForeignKind::Missing(k) => {
+                let message = format!("found no function `{}`", foreign.name);
+                return Err(diagnostics::undefined_symbol::error(self.l.program.w.cont(k).origin, message).into());
+            }
             ForeignKind::DeviceAlloc(_) if first == 0 => self.allocate(arg(1) as i64, 1)?,
             ForeignKind::DeviceFree(_) if first == 0 && arg(1) == 0 => 0,
             ForeignKind::DeviceFree(_) if first == 0 && self.l.memory.owns(arg(1) as usize) => {

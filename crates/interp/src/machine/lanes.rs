@@ -6,6 +6,7 @@ use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
 use crate::lanes::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
+use nyala_ir::lanes::IN_KERNEL;
 use nyala_ir::{LaneOp, Scope, WorkItem};
 
 /// Limit on the lanes that run together.
@@ -41,7 +42,7 @@ impl Machine<'_> {
             self.words = vec![at, hi, next];
             return Ok(Closure(body));
         }
-        self.l.races.begin_launch();
+        self.l.races.begin_launch(false);
         self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, 1, None, true)
     }
 
@@ -85,6 +86,9 @@ impl Machine<'_> {
             item,
             span: self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE),
         });
+        if self.groups.last().is_some_and(Group::is_vector) {
+            self.l.races.begin_launch(true);
+        }
         self.next_lane()
     }
 
@@ -92,6 +96,9 @@ impl Machine<'_> {
     pub(super) fn work_item(&self, what: u64, axis: u64) -> Result<u64> {
         if what == POISON || axis == POISON {
             return Err(eval::uninitialized());
+        }
+        if what == IN_KERNEL {
+            return Ok(self.groups.iter().any(|g| g.grid.is_some()).into());
         }
         let Some(&what) = WorkItem::ALL.get(what as usize) else { return Err(bug("no number of work items")) };
         let grid = self.groups.iter().rev().find_map(|g| g.grid.as_ref());
@@ -135,6 +142,9 @@ impl Machine<'_> {
             let end = Closure::numbered(LANE_END, self.groups.len());
             let Some(group) = self.groups.last_mut() else { return Err(bug("no lanes")) };
             if let Some((k, words)) = group.take_ready() {
+                if group.is_vector() {
+                    self.l.races.begin_iteration(group.at - (group.lanes.len() - group.current) as i64);
+                }
                 self.words = words;
                 return Ok(k);
             }
@@ -142,6 +152,9 @@ impl Machine<'_> {
                 let spans = &self.code.spans;
                 let span = |pc: u32| spans.get((pc as usize).saturating_sub(1)).copied().unwrap_or(Span::NONE);
                 group.meet().map_err(|[a, b]| diverged_lanes::error(a.0, span(a.1), b.0, span(b.1)))?;
+                if group.is_vector() {
+                    self.l.races.meet();
+                }
                 continue;
             }
             for (address, _) in std::mem::take(&mut group.shared) {
@@ -153,7 +166,7 @@ impl Machine<'_> {
             let n = group.width.min(group.hi.abs_diff(group.at));
             if group.at >= group.hi {
                 let next = group.next;
-                if group.is_parallel {
+                if group.is_parallel || group.is_vector() {
                     self.l.races.end_launch();
                 }
                 self.groups.pop();
@@ -179,6 +192,9 @@ impl Machine<'_> {
             group.lanes = lanes.collect();
             if group.is_parallel {
                 self.l.races.begin_iteration(group.at);
+            }
+            if group.is_vector() {
+                self.l.races.meet();
             }
             group.current = 0;
             group.at += n as i64;

@@ -1,6 +1,7 @@
 //! Calls, loops over generators, intrinsics.
 
 use super::*;
+use crate::device_names::DeviceFn;
 use crate::intrinsics::{Intrinsic, Test};
 use nyala_ir::ensure::{self, Ensure};
 use nyala_syntax::ast::{ExprKind, For, UnaryOp};
@@ -431,6 +432,46 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.cont_val(k)
     }
 
+    /// A foreign function that is an intrinsic in kernels. `None` if it is declared with types that the intrinsic does not have.
+    pub(super) fn in_kernels(&mut self, id: FnId, intrinsic: &Intrinsic, foreign: Val) -> Option<Val> {
+        let info = &self.p.fns[id.0 as usize];
+        let ty = self.w.ty(foreign);
+        let Kind::Fn(params, result) = self.kind(info.ty) else { return None };
+        let all: Vec<ir::Ty> = params.iter().chain([&result]).map(|&t| self.ir_ty(t)).collect();
+        let types = &self.w.types;
+        let unit = types.unit();
+        let is_simple = |&t: &ir::Ty| types.as_prim(t).is_some() || types.pointee(t).is_some() || t == unit;
+        if result == TypeTable::NEVER || !all.iter().all(is_simple) || !takes(intrinsic, &all, types) {
+            return None;
+        }
+        let (n_reported, span) = (self.sink.diagnostics.len(), info.ast.name.span);
+        let k = self.w.declare(&info.ast.name.text, ty, &["m"]);
+        self.w.cont_mut(k).filter.all = Some(self.w.lit_bool(true));
+        let args: Vec<Val> = self.w.params(k)[1..].to_vec();
+        let ret = *args.last()?;
+        let old = (self.cur, self.mode);
+        self.mode = Mode::Code;
+        self.go_on_in(k);
+        let asked = self.in_kernel(span);
+        let mem = self.w.types.mem();
+        let end_ty = self.w.types.cn(&[mem]);
+        let [device, host] = ["device", "host"].map(|name| self.w.declare(name, end_ty, &["m"]));
+        let zero = self.w.lit_i32(0);
+        let is_inside = self.w.op(Op::Ne, &[asked, zero]);
+        self.branch(is_inside, device, host);
+        self.go_on_in(host);
+        self.end(foreign, &args);
+        self.go_on_in(device);
+        let val = self.intrinsic(intrinsic, &args[..args.len() - 1], result, &[], span);
+        let fits = self.alive() && self.w.ty(val) == all[all.len() - 1];
+        let parts = self.split_parts(val, result);
+        self.end(ret, &parts);
+        (self.cur, self.mode) = old;
+        let is_made = fits && self.sink.diagnostics.len() == n_reported;
+        self.sink.diagnostics.truncate(n_reported);
+        is_made.then(|| self.w.cont_val(k))
+    }
+
     /// `for p in gen(args) { body }`: calls `gen` with the body as last argument.
     pub(super) fn for_loop(&mut self, e: ExprId, looped: &'a For, ret: Option<Val>) -> Val {
         let ast = self.ast();
@@ -528,5 +569,19 @@ pub(super) fn call_mark(op: UnaryOp) -> Option<Op> {
         UnaryOp::Run => Some(Op::Run),
         UnaryOp::Halt => Some(Op::Hlt),
         _ => None,
+    }
+}
+
+/// Whether a function of these types, the last one its result, may be an intrinsic of devices.
+fn takes(intrinsic: &Intrinsic, types: &[ir::Ty], table: &ir::Types) -> bool {
+    let (result, params) = types.split_last().map_or((None, types), |(last, rest)| (Some(*last), rest));
+    let is_place = |t: Option<&ir::Ty>| t.is_some_and(|&t| table.pointee(t).is_some());
+    match intrinsic {
+        Intrinsic::Device(DeviceFn::Load) => is_place(params.first()) && params.len() == 1,
+        Intrinsic::Device(DeviceFn::Atomic(_) | DeviceFn::AtomicLeast { .. } | DeviceFn::CompareExchange) => {
+            is_place(params.first()) && params[1..].iter().all(|&t| table.pointee(params[0]) == Some(t))
+        }
+        Intrinsic::Device(DeviceFn::Least { .. }) => params.len() == 2 && params.iter().all(|&t| Some(t) == result),
+        _ => params.iter().all(|&t| table.as_prim(t).is_some()),
     }
 }

@@ -160,6 +160,14 @@ impl Lowerer<'_, '_, '_> {
         self.work_item_on(what, axis, span)
     }
 
+    /// 1 in a kernel, 0 elsewhere.
+    pub(super) fn in_kernel(&mut self, span: Span) -> Val {
+        let i32 = self.w.types.i32();
+        let Some(mem) = self.mem(span) else { return self.w.undef(i32) };
+        let [what, axis] = [ir::lanes::IN_KERNEL, 0].map(|n| self.w.lit(i32, n));
+        self.w.op_ty(Op::WorkItem, i32, &[mem, what, axis])
+    }
+
     fn work_item_on(&mut self, what: WorkItem, axis: Val, span: Span) -> Val {
         let i32 = self.w.types.i32();
         let Some(mem) = self.mem(span) else { return self.w.undef(i32) };

@@ -6,6 +6,7 @@
 //! and everything is lowered again ([`Demands`]).
 
 use super::*;
+use crate::intrinsics;
 use crate::types::TraitRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -107,7 +108,11 @@ impl Lowerer<'_, '_, '_> {
         let val = match &info.kind {
             FnKind::Foreign(symbol) => {
                 let k = self.w.foreign(symbol, ty);
-                self.w.cont_val(k)
+                let foreign = self.w.cont_val(k);
+                match intrinsics::of_device(symbol) {
+                    Some(of_device) => self.in_kernels(id, &of_device, foreign).unwrap_or(foreign),
+                    None => foreign,
+                }
             }
             FnKind::Intrinsic(intrinsic) => self.intrinsic_val(id, &key.1, intrinsic),
             FnKind::Defined => {

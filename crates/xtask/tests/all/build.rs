@@ -645,6 +645,63 @@ fn headers_have_only_symbols_that_c_can_name() {
 }
 
 #[test]
+fn tuples_and_arrays_cross_to_c() {
+    let folder = Folder::new("tuples");
+    folder.write(
+        "p.impala",
+        "extern \"C\" { fn swapped((i32, f32)) -> (f32, i32); fn thrice([i64 * 3]) -> [i64 * 3]; }
+        extern fn words(n: i32) -> (i32, f32) { (n, n as f32 + 0.5f) }
+        extern fn floats(x: f64) -> (f64, f32, f32) { (x, x as f32 + 1f, x as f32 + 2f) }
+        extern fn mixed(n: i64) -> (f64, i64) { (n as f64, n + 1i64) }
+        extern fn small(n: u8) -> (bool, u8, i16) { (n > 3u8, n + 1u8, -2i16) }
+        extern fn large(a: i32, n: i64) -> (i64, bool, f64, [u8 * 3]) { (n + a as i64, true, 2.5, [1u8, 2u8, n as u8]) }
+        extern fn nested(n: i32) -> ((i32, i32), [(u8, i32) * 1]) { ((n, n + 1), [(7u8, n + 2)]) }
+        extern fn four(n: i32) -> [i32 * 4] { [n, n + 1, n + 2, n + 3] }
+        extern fn three(x: f32) -> [f32 * 3] { [x, x + 1f, x + 2f] }
+        extern fn rows(n: i32) -> [[i16 * 2] * 5] { let n = n as i16; [[n, 1i16], [n, 2i16], [n, 3i16], [n, 4i16], [n, 5i16]] }
+        extern fn sum(a: (i32, f32), b: [f64 * 2], c: [i32 * 5]) -> f64 { a(0) as f64 + a(1) as f64 + b(0) + b(1) + c(0) as f64 + c(4) as f64 }
+        extern fn back(n: i32) -> (f32, i32) { swapped(words(n)) }
+        extern fn again(n: i64) -> i64 { let a = thrice([n, 1i64, 2i64]); a(0) + a(2) }
+        extern fn calls(n: i32) -> i32 { let (a, b) = words(n); let c = four(n); a + b as i32 + c(3) }\n",
+    );
+    build_well(&folder, "p.impala", "p.h", &[]);
+    let c = "#include \"p.h\"
+        #define IS(x) if (!(x)) return __LINE__;
+        struct tuple7 swapped(struct tuple1 x) { struct tuple7 r = { x._1, x._0 }; return r; }
+        struct array6 thrice(struct array6 x) { for (int i = 0; i < 3; i++) x.elements[i] *= 3; return x; }
+        int main(void) {
+            IS(words(3)._0 == 3 && words(3)._1 == 3.5f)
+            IS(floats(1)._0 == 1 && floats(1)._1 == 2 && floats(1)._2 == 3)
+            IS(mixed(5)._0 == 5 && mixed(5)._1 == 6)
+            IS(small(9)._0 && small(9)._1 == 10 && small(9)._2 == -2 && !small(1)._0)
+            IS(large(1, 6)._0 == 7 && large(1, 6)._1 && large(1, 6)._2 == 2.5 && large(1, 6)._3[2] == 6)
+            IS(nested(4)._0._1 == 5 && nested(4)._1[0]._0 == 7 && nested(4)._1[0]._1 == 6)
+            IS(four(2).elements[0] == 2 && four(2).elements[3] == 5)
+            IS(three(2).elements[0] == 2 && three(2).elements[2] == 4)
+            IS(rows(8).elements[4][0] == 8 && rows(8).elements[4][1] == 5)
+            IS(sum(words(1), (struct array4) { { 4, 5 } }, (struct array5) { { 1, 0, 0, 0, 2 } }) == 14.5)
+            IS(back(2)._0 == 2.5f && back(2)._1 == 2 && again(4) == 18 && calls(1) == 6)
+            return 0;
+        }\n";
+    let c = folder.write("main.c", c);
+    // By LLVM, and by way of C text.
+    let library = build_well(&folder, "p.impala", "p.a", &[]);
+    let text = folder.path("p.c");
+    let source = folder.path("p.impala");
+    let args: [&OsStr; 6] = ["emit".as_ref(), "--stage".as_ref(), "c".as_ref(), "-o".as_ref(), text.as_ref(), source.as_ref()];
+    let output = nyala(&args, 120);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for code in [library, text] {
+        for level in ["-O0", "-O2"] {
+            let program = folder.path("program");
+            let options = ["-Wall", "-Wno-psabi", level, "-o"];
+            sh(Command::new("cc").args(options).args([&program, &c, &code]).args(["-lm", "-lpthread", "-ldl"]));
+            sh(&mut Command::new(&program));
+        }
+    }
+}
+
+#[test]
 fn functions_do_not_cross_to_c() {
     let folder = Folder::new("functions");
     let takes = "extern fn apply(x: i32, f: fn(i32) -> i32) -> i32 { f(x) }";

@@ -1,0 +1,78 @@
+//! What shows that a number differs between iterations. Separate from the other facts of values, since it only looks at how a number
+//! is computed, and errs to the other side: where nothing is known, it counts as shown.
+//!
+//! ```text
+//! add(i, x), mul(i, n), xor(i, x)        differ if i does
+//! div(i, n), rem(i, n)                   need not; both of them together do, as row and column
+//! load(lea(table, i))                    need not
+//! ```
+//!
+//! An address differs if any of its parts does, as for `a(y * width + x)`. A variable of a loop that counts from a number in
+//! memory differs, too: such numbers are the ends of parts of an array.
+
+use super::{Known, Lanes};
+use crate::data::*;
+use nyala_ir::{Op, Prim};
+
+/// What is known of how a number is computed from the iteration's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Shown(u8);
+
+impl Shown {
+    pub const NOTHING: Shown = Shown(0);
+    /// It differs.
+    pub const DIFFERS: Shown = Shown(1);
+    const QUOTIENT: Shown = Shown(2);
+    const REMAINDER: Shown = Shown(4);
+
+    pub fn join(self, other: Shown) -> Shown {
+        Shown(self.0 | other.0)
+    }
+
+    pub fn differs(self) -> bool {
+        self.0 & 1 != 0 || self.0 & 6 == 6
+    }
+
+    /// Of an operation's result, given what its operands show together. In as many lanes, if that is known.
+    pub fn of_op(module: &Module, function: &Function, inst: &Inst, op: Op, all: Shown, lanes: Lanes) -> Shown {
+        let prim = |v: Value| module.types.as_prim(function.ty(v));
+        let number = || function.as_bits(*inst.args.get(1)?);
+        // The numbers of a vector follow each other: divided by as many as lanes or more, they leave different rests.
+        let keeps = |n: u64| all == Shown::DIFFERS && lanes.is_some_and(|lanes| lanes != 0 && n >= lanes.into());
+        let partly = |shown: Shown| if all == Shown::NOTHING { all } else { shown };
+        match op {
+            Op::Div | Op::PDiv | Op::Shr => partly(Shown::QUOTIENT),
+            Op::Rem | Op::PRem if number().is_some_and(keeps) => all,
+            Op::And if number().is_some_and(|mask| (mask & (mask + 1)) == 0 && keeps(mask + 1)) => all,
+            Op::Rem | Op::PRem | Op::And => partly(Shown::REMAINDER),
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Popcount | Op::Clz | Op::Ctz => Shown::NOTHING,
+            Op::Cast => match (prim(inst.args[0]), inst.result.and_then(prim)) {
+                (Some(from), Some(to)) if from.is_float() && !to.is_float() => Shown::NOTHING,
+                (Some(from), Some(to)) if to.bits() < from.bits() && to.bits() < Prim::I32.bits() => {
+                    partly(Shown::REMAINDER)
+                }
+                _ => all,
+            },
+            _ => all,
+        }
+    }
+}
+
+/// Whether a block's parameter counts, by steps that do not vary, from a number that was just loaded. `given` are its arguments.
+pub fn counts_from_memory(
+    param: Value,
+    given: &[Value],
+    def: &dyn Fn(Value) -> Option<(Op, Vec<Value>)>,
+    of: &dyn Fn(Value) -> Known,
+) -> bool {
+    let is_step = |&v: &Value| match def(v) {
+        Some((Op::Add | Op::Sub, args)) => args[0] == param && !of(args[1]).varies,
+        _ => false,
+    };
+    let is_loaded = |&v: &Value| match def(v) {
+        Some((Op::Load, _)) => true,
+        Some((Op::Cast, args)) => matches!(def(args[0]), Some((Op::Load, _))),
+        _ => false,
+    };
+    given.iter().any(is_step) && given.iter().any(is_loaded)
+}
