@@ -113,9 +113,10 @@ impl Clone for Memory {
 impl Default for Memory {
     fn default() -> Memory {
         thread_local! {
-            static EMPTY: (Rc<Map<Val, Object>>, Rc<Map<Val, Val>>) = (Rc::new(empty()), Rc::new(empty()));
+            static NO_OBJECTS: Rc<Map<Val, Object>> = Rc::new(empty());
+            static NO_ENTRIES: Rc<Map<Val, Val>> = Rc::new(empty());
         }
-        let (objects, entries) = EMPTY.with(Clone::clone);
+        let (objects, entries) = (NO_OBJECTS.with(Rc::clone), NO_ENTRIES.with(Rc::clone));
         let (open, with_pending) = (Vec::new(), Vec::new());
         Memory { objects, open, with_pending, entries, epoch: 0, bytes: Counted::default() }
     }

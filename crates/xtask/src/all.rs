@@ -4,7 +4,7 @@
 use crate::costs::Table;
 use crate::texts::{self, Tier};
 use crate::{
-    Tally, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root, sanitized, tidy, work,
+    Tally, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root, sanitized, tidy, work,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,6 +47,12 @@ const PARTS: &[Part] = &[
         about: "the same of docs/, examples/, bench/ and the pages in the root",
         minutes: 0.0,
         what: What::Texts(&["docs/", "examples/", "bench/", "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]),
+    },
+    Part {
+        name: "budgets",
+        about: "every program with a hundredth of the budget of partial evaluation: it compiles, or a diagnostic ends it",
+        minutes: 5.0,
+        what: What::Other(|| Ok(budgets::run(1))),
     },
     Part { name: "programs", about: "random programs from fresh seeds", minutes: 12.0, what: What::Random("programs") },
     Part {

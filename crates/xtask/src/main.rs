@@ -5,6 +5,7 @@ mod all;
 mod bad_input;
 mod bench;
 mod book;
+mod budgets;
 mod child;
 mod closures;
 mod costs;
@@ -139,6 +140,8 @@ enum Task {
     Bench { filter: Option<String> },
 }
 
+/// The gate checks one in this many programs with a small budget.
+const GATE_BUDGETS: usize = 24;
 /// `./x test --quick` makes one in this many random programs of the gate.
 const QUICK_SHARE: u64 = 16;
 
@@ -375,6 +378,10 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     if filter.is_none() {
         phase("tests of the crates");
         tally.add(if quick { changed_crate_tests()? } else { crate_tests(&["--tests"], &[])? });
+        if !quick {
+            phase("programs with a small budget");
+            tally.add(budgets::run(GATE_BUDGETS));
+        }
         phase("tidy");
         tally.add(tidy::run());
     }

@@ -1,5 +1,6 @@
 //! Compile times, to the residual program and to flat code, of programs whose size grows by a factor of 16, and the
-//! slopes of log time over log size: unrolled loops, functions, instances of libraries, chains of joins.
+//! slopes of log time over log size: unrolled loops, functions, instances of libraries, stages of a pipeline, chains
+//! of joins.
 
 use super::slope;
 use crate::root;
@@ -20,6 +21,7 @@ const FAMILIES: &[Family] = &[
     ("calls, one after the other", [3_000, 12_000, 48_000], calls),
     ("image stencil with borders, tiled: reads", [49, 196, 784], stencil),
     ("matcher of lesson 13: items of the pattern", [160, 640, 2_560], matcher),
+    ("image pipeline: stages that keep their rows", [8, 32, 128], stages),
     ("joins of numbers", JOINS, joins),
     ("joins with memory", JOINS, joins_with_memory),
     ("joins, half of them known", JOINS, known_joins),
@@ -165,6 +167,26 @@ fn stencil(n: usize) -> Result<String, String> {
         extern fn run(w: i32, h: i32, out: &mut [i32], inp: &mut [i32]) -> () {{
             let visit = plain(tile(256, 32, range, range));
             apply(img_i32(w, h, out), img_i32(w, h, inp), handle_boundaries(clamp_to(w, h), {radius}, {radius}, visit), sum)
+        }}\n"
+    ))
+}
+
+/// A chain of filters of several kinds, each of which keeps the rows that the next one reads.
+fn stages(n: usize) -> Result<String, String> {
+    let filters = [
+        "gaussian3(s, lanes(8))",
+        "window(convolve(s, row_mask(3, BINOMIAL3)), lanes(8))",
+        "window(pointwise(s, @|v| v * 0.5f), lanes(8))",
+        "window(gaussian5(s, lanes(4)), lanes(8))",
+    ];
+    let lines: String = (0..n).map(|i| format!("let s = {};\n", filters[i % filters.len()])).collect();
+    Ok(format!(
+        "use image::*;
+        extern fn run(w: i32, h: i32) -> f32 {{
+            let (from, to) = (make_plane[f32](w, h), make_plane[f32](w, h));
+            let s = source(view(from), mirror);
+            {lines} render(view(to), s, whole, lanes(8));
+            view(to).get(0, 0)
         }}\n"
     ))
 }
