@@ -154,8 +154,7 @@ fn is_outside(
     let Some((size, _)) = place(at).and_then(|ty| layout::size_align(types, ty)).filter(|s| s.0 > 0) else {
         return false;
     };
-    loop {
-        let Some(def) = defs.get(&at) else { break };
+    while let Some(def) = defs.get(&at) {
         match def.op {
             InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict) if place(def.args[0]).is_some() => at = def.args[0],
             InstOp::Op(Op::Lea) => {

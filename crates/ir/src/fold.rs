@@ -155,7 +155,7 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
             let (sum, overflow) = eval_arith(Op::Add, prim, first, c)?;
             // With one sign, it overflows if one of the two does.
             let hides_fault = prim.is_signed() && (first as i64 ^ c as i64) < 0;
-            if !overflow && !(hides_fault && w.keeps_faults) {
+            if !(overflow || hides_fault && w.keeps_faults) {
                 let sum = w.lit(ty, sum);
                 return Some(w.op(Op::Add, &[x, sum]));
             }

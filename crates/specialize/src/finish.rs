@@ -106,7 +106,7 @@ fn is_inside(dst: &World, address: Val) -> bool {
                     base = dst.args(base)[0];
                 }
                 let n = dst.types.pointee(dst.ty(base)).and_then(|ty| dst.types.n_parts(ty));
-                if !dst.as_lit(dst.args(at)[1]).zip(n).is_some_and(|(idx, n)| idx < n) {
+                if dst.as_lit(dst.args(at)[1]).zip(n).is_none_or(|(idx, n)| idx >= n) {
                     return false;
                 }
                 at = base;

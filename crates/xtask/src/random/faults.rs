@@ -108,42 +108,42 @@ impl Program {
         let main = &mut self.main;
         let place = if is_in_lanes { 12 + self.rng.below(2) } else { self.rng.below(12) };
         let _ = match place {
-            0 => write!(main, "    sum ^= {e};\n"),
-            1 => write!(main, "    out({n}) = {e};\n"),
-            2 => write!(main, "    if zero < {turns} {{\n        sum ^= {e}\n    }}\n"),
-            3 => write!(
+            0 => writeln!(main, "    sum ^= {e};"),
+            1 => writeln!(main, "    out({n}) = {e};"),
+            2 => writeln!(main, "    if zero < {turns} {{\n        sum ^= {e}\n    }}"),
+            3 => writeln!(
                 main,
-                "    let early{n} = {e};\n    for i in range(0, 5) {{ sum ^= heap(i) }}\n    sum ^= early{n};\n"
+                "    let early{n} = {e};\n    for i in range(0, 5) {{ sum ^= heap(i) }}\n    sum ^= early{n};"
             ),
-            4 => write!(
+            4 => writeln!(
                 main,
-                "    let early{n} = {e};\n    for i in range(zero, {turns}) {{\n        sum ^= early{n} ^ i\n    }}\n"
+                "    let early{n} = {e};\n    for i in range(zero, {turns}) {{\n        sum ^= early{n} ^ i\n    }}"
             ),
             5 => {
-                write!(main, "    let early{n} = {e};\n    if zero < {turns} {{\n        out({n}) = early{n}\n    }}\n")
+                writeln!(main, "    let early{n} = {e};\n    if zero < {turns} {{\n        out({n}) = early{n}\n    }}")
             }
-            6 => write!(main, "    for i in range(zero, {turns}) {{\n        sum ^= i ^ ({e})\n    }}\n"),
-            7 => write!(
+            6 => writeln!(main, "    for i in range(zero, {turns}) {{\n        sum ^= i ^ ({e})\n    }}"),
+            7 => writeln!(
                 main,
-                "    for i in range(0, 5 + zero) {{\n        if i == {turns} {{\n            sum ^= {e}\n        }}\n    }}\n"
+                "    for i in range(0, 5 + zero) {{\n        if i == {turns} {{\n            sum ^= {e}\n        }}\n    }}"
             ),
             8 | 9 => {
                 let sign = if place == 8 { "@" } else { "" };
-                let _ = write!(self.functions, "fn {sign}read{n}({PARAMS}) -> i32 {{\n    {e}\n}}\n");
-                write!(main, "    sum ^= read{n}(zero, {ARRAYS});\n")
+                let _ = writeln!(self.functions, "fn {sign}read{n}({PARAMS}) -> i32 {{\n    {e}\n}}");
+                writeln!(main, "    sum ^= read{n}(zero, {ARRAYS});")
             }
-            10 => write!(
+            10 => writeln!(
                 main,
-                "    for i in par(0, 6) {{\n        if i == {turns} + zero {{\n            lanes(i) = {e}\n        }}\n    }}\n"
+                "    for i in par(0, 6) {{\n        if i == {turns} + zero {{\n            lanes(i) = {e}\n        }}\n    }}"
             ),
-            11 => write!(
+            11 => writeln!(
                 main,
-                "    let mut turn{n} = zero;\n    while turn{n} < {turns} {{\n        turn{n}++;\n        sum ^= {e}\n    }}\n"
+                "    let mut turn{n} = zero;\n    while turn{n} < {turns} {{\n        turn{n}++;\n        sum ^= {e}\n    }}"
             ),
-            12 => write!(main, "    for i in vec(8, 0, 16 + zero) {{\n        lanes(i) = {e}\n    }}\n"),
-            _ => write!(
+            12 => writeln!(main, "    for i in vec(8, 0, 16 + zero) {{\n        lanes(i) = {e}\n    }}"),
+            _ => writeln!(
                 main,
-                "    for i in vec(4, 0, 24 + zero) {{\n        if i == {turns} {{\n            lanes(i) = {e}\n        }}\n    }}\n"
+                "    for i in vec(4, 0, 24 + zero) {{\n        if i == {turns} {{\n            lanes(i) = {e}\n        }}\n    }}"
             ),
         };
     }
@@ -155,18 +155,18 @@ impl Program {
         let turns = 1 + self.rng.below(4);
         let main = &mut self.main;
         let _ = match self.rng.below(5) {
-            0 => write!(main, "    {s};\n"),
-            1 => write!(main, "    if zero < {turns} {{\n        {s}\n    }}\n"),
-            2 => write!(main, "    for i in range(zero, {turns}) {{\n        {s};\n        sum ^= i\n    }}\n"),
-            3 => write!(
+            0 => writeln!(main, "    {s};"),
+            1 => writeln!(main, "    if zero < {turns} {{\n        {s}\n    }}"),
+            2 => writeln!(main, "    for i in range(zero, {turns}) {{\n        {s};\n        sum ^= i\n    }}"),
+            3 => writeln!(
                 main,
-                "    for i in range(zero, 6) {{\n        if i == {turns} {{\n            {s}\n        }}\n    }}\n"
+                "    for i in range(zero, 6) {{\n        if i == {turns} {{\n            {s}\n        }}\n    }}"
             ),
             _ if !s.contains("unread") => {
-                let _ = write!(self.functions, "fn @write{n}({PARAMS}) -> () {{\n    {s}\n}}\n");
-                write!(main, "    write{n}(zero, {ARRAYS});\n")
+                let _ = writeln!(self.functions, "fn @write{n}({PARAMS}) -> () {{\n    {s}\n}}");
+                writeln!(main, "    write{n}(zero, {ARRAYS});")
             }
-            _ => write!(main, "    {s};\n"),
+            _ => writeln!(main, "    {s};"),
         };
     }
 
