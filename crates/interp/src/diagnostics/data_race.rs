@@ -1,5 +1,4 @@
-//! Two iterations of `parallel`, or two lanes of `vectorize`, access the same place, at least one of them writes, and nothing orders
-//! them.
+//! Two threads of `parallel`, or lanes of `vectorize`, access the same place, one of them writes, and nothing orders them.
 //!
 //! The iterations of `parallel` (and `par`) run on several threads at once, so that the result depends on chance. The
 //! interpreter runs them one after another, and reports the second access. Writes that leave the memory as it is are not

@@ -688,7 +688,8 @@ fn tuples_and_arrays_cross_to_c() {
     let library = build_well(&folder, "p.impala", "p.a", &[]);
     let text = folder.path("p.c");
     let source = folder.path("p.impala");
-    let args: [&OsStr; 6] = ["emit".as_ref(), "--stage".as_ref(), "c".as_ref(), "-o".as_ref(), text.as_ref(), source.as_ref()];
+    let args: [&OsStr; 6] =
+        ["emit".as_ref(), "--stage".as_ref(), "c".as_ref(), "-o".as_ref(), text.as_ref(), source.as_ref()];
     let output = nyala(&args, 120);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for code in [library, text] {
