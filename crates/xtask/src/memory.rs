@@ -26,6 +26,7 @@ use std::sync::OnceLock;
 const INTERPRETED: &[&str] = &[
     "Cargo.lock",
     "crates/base/src",
+    "crates/files/src",
     "crates/interp/src",
     "crates/ir/src",
     "crates/nyala/src/run.rs",
@@ -36,6 +37,7 @@ const INTERPRETED: &[&str] = &[
 const COMPILED: &[&str] = &[
     "Cargo.lock",
     "crates/base/src",
+    "crates/files/src",
     "crates/flat/src",
     "crates/gen-c/src",
     "crates/gen-llvm/src",

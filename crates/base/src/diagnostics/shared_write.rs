@@ -10,7 +10,7 @@
 //!     for i in vec(8, 0, n) { sum += a(i); }
 //!     sum
 //! }
-//! fn main() -> i32 { sum([1, 2, 3], 3) - 6 }
+//! extern fn sum_of_three() -> i32 { sum([1, 2, 3], 3) }
 //! ```
 //!
 //! ## Instead

@@ -18,17 +18,8 @@
 //! The lanes of one vector (`vectorize`, `vec`) do each step together: they read before any of them writes what it has computed. The
 //! interpreter runs them one after another, up to the next operation across lanes, and reports where that is another order: a
 //! lane reads what another has written, or writes what another has read, and has not been at that access itself; or two write
-//! different values. `a(i) = a(i + 1)` is in the same order both ways, `a(i) = a(i - 1)` is not. Counting is not, either:
-//!
-//! ```impala
-//! fn main() -> i32 {
-//!     let (table, count) = (alloc[i32](8), alloc[i32](2));
-//!     for i in range(0, 8) { table(i) = i % 2 }
-//!     for i in range(0, 2) { count(i) = 0 }
-//!     for i in vec(4, 0, 8) { count(table(i)) += 1 }
-//!     count(0) - 4
-//! }
-//! ```
+//! different values. `a(i) = a(i + 1)` is in the same order both ways, `a(i) = a(i - 1)` is not. Counting, `count(table(i)) += 1`, is
+//! not, either: lanes with the same index read the same number, and one of the two counts is lost.
 //!
 //! ## Instead
 //!

@@ -312,7 +312,8 @@ fn operations_on_literals() {
                     };
                     let name = format!("{} {}({a:x}, {b:x})", prim.name(), op.name());
                     let to = if op.is_comparison() { Prim::Bool } else { prim };
-                    match (w.as_lit(folded), expected) {
+                    // Overflow is left to the run.
+                    match (w.as_lit(folded), expected.filter(|_| !overflows)) {
                         (Some(found), Some(expected)) => {
                             assert!(same(to, found, expected), "{name} is {found:x}, not {expected:x}")
                         }
