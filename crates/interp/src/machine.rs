@@ -1,4 +1,5 @@
-//! The loop that runs register programs.
+//! The loop that runs register programs. It is one file since all that a call changes is here; what instructions compute is in the
+//! modules below.
 
 mod foreign;
 mod lanes;
