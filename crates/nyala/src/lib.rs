@@ -447,6 +447,13 @@ impl Session {
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
         let (residual, _) = self.specialized(world, false).map_err(|_| Reported)?;
+        // Unfolded calls show more addresses that leave than the source does.
+        for warning in nyala_specialize::leaving_addresses::leaving_addresses(&residual) {
+            let is_known = |d: &Diagnostic| d.code == warning.code && d.primary.span.lo == warning.primary.span.lo;
+            if !self.sink.diagnostics.iter().any(is_known) {
+                self.sink.push(warning);
+            }
+        }
         self.report_unsupported(&residual)?;
         self.report_closures(&residual)?;
         Ok(residual)

@@ -1,5 +1,6 @@
-//! Finds addresses of local variables that leave the function whose variables these are. Looks at the source program, since
-//! unfolding a function moves its variables to its caller, where the address may be good by chance.
+//! Finds addresses of local variables that leave the function whose variables these are. Looks at the source program first:
+//! unfolding a function moves its variables to its caller, where the address may be good by chance. Then at the residual program,
+//! where an address may have come through calls that were unfolded.
 //!
 //! ```text
 //! cont f(m, n, ret) = ret(m.2, p)          p = extract(slot(m), 1): the variable ends with f, and p leaves it
