@@ -57,7 +57,7 @@ fn a_plain_file_is_replaced_with_its_permissions() {
         check(&path).unwrap();
         write(&path, b"new").unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), mode(&path)), (b"new".to_vec(), bits));
-        // Who has the old one open goes on to see it.
+        // A process that has the old file open keeps its contents.
         let mut old = String::new();
         open.read_to_string(&mut old).unwrap();
         assert!(old.starts_with("a long text"));

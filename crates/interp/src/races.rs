@@ -47,7 +47,7 @@ const NOBODY: Access = Access { task: OUTSIDE, pc: 0, visit: 0, is_atomic: false
 struct Running {
     task: Task,
     in_lanes: bool,
-    /// Of lanes: how often the current one has been at each place of the code that accesses memory.
+    /// In lanes, for each place of the code that accesses memory: how often the current lane has been there.
     passed: FxHashMap<u32, u32>,
 }
 

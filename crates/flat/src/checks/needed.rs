@@ -105,7 +105,7 @@ pub fn put_where_needed(types: &Types, function: &mut Function, fixed: &[Block])
     let cfg = Cfg::new(function);
     let after = cfg.post_dominators();
     let mut users = Users::default();
-    // What is computed again at the start of blocks, in the order of its uses, and the new values.
+    // Operations that blocks compute again at their start, in the order of their uses, with the new values.
     let mut copies: FxHashMap<Block, Vec<Inst>> = FxHashMap::default();
     let mut new: FxHashMap<(Block, Value), Value> = FxHashMap::default();
     let mut n = 0;

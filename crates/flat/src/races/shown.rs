@@ -14,7 +14,7 @@ use super::{Known, Lanes};
 use crate::data::*;
 use nyala_ir::{Op, Prim};
 
-/// What is known of how a number is computed from the iteration's.
+/// How a number depends on the number of the iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Shown(u8);
 
@@ -33,7 +33,7 @@ impl Shown {
         self.0 & 1 != 0 || self.0 & 6 == 6
     }
 
-    /// Of an operation's result, given what its operands show together. In as many lanes, if that is known.
+    /// What the result of an operation shows, given what its operands show together; in this number of lanes, if that is known.
     pub fn of_op(module: &Module, function: &Function, inst: &Inst, op: Op, all: Shown, lanes: Lanes) -> Shown {
         let prim = |v: Value| module.types.as_prim(function.ty(v));
         let number = || function.as_bits(*inst.args.get(1)?);
