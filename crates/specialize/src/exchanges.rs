@@ -21,6 +21,8 @@ pub enum From {
     /// By position among the free values of the continuation.
     Free(usize),
     Param(usize),
+    /// Out of memory that may have functions from which an operation across lanes can be reached.
+    Memory,
 }
 
 /// Whether this is an operation in which lanes wait for each other.
@@ -89,6 +91,9 @@ pub fn uses(w: &World, facts: &Facts, k: Cont) -> Vec<Use> {
         work.extend(body.iter().map(|body| body.callee));
         work.extend(body.iter().flat_map(|body| args_run_here(w, facts, *body)));
         work.extend(facts.nest.ops(c).iter().flat_map(|&v| w.args(v)));
+        if facts.nest.ops(c).iter().any(|&v| loads_exchange(w, facts, v)) {
+            found.push(Use { from: From::Memory, path: Path::new() });
+        }
         while let Some(v) = work.pop() {
             if !w.types.has_function(w.ty(v)) || !seen.insert(v) {
                 continue;
@@ -120,4 +125,29 @@ pub fn uses(w: &World, facts: &Facts, k: Cont) -> Vec<Use> {
         }
     }
     found
+}
+
+/// Whether a value is loaded, and may be or contain a function from which an operation across lanes can be reached. Only of
+/// a static is it known which functions it has.
+fn loads_exchange(w: &World, facts: &Facts, v: Val) -> bool {
+    if !w.is_op(v, Op::Load) || !w.types.has_function(w.ty(v)) {
+        return false;
+    }
+    let mut base = w.args(v)[1];
+    while let Some(Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict) = w.as_op(base) {
+        base = w.args(base)[0];
+    }
+    let Node::Global(g) = w.node(base) else { return true };
+    let global = w.global(g);
+    let mut work: Vec<Val> = global.init.into_iter().collect();
+    let mut seen: FxHashSet<Val> = FxHashSet::default();
+    while let Some(v) = work.pop() {
+        if w.as_cont(v).is_some_and(|k| facts.leads_to_exchange[k]) {
+            return true;
+        }
+        if seen.insert(v) {
+            work.extend(w.args(v));
+        }
+    }
+    global.mutable
 }

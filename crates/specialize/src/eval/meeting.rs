@@ -8,7 +8,7 @@
 //!
 //! A function that is only passed on to a launch, `vectorize` or another thread runs there: it does not count
 //! ([`exchanges`](crate::exchanges)).
-//! Functions that are loaded from memory count if the memory's initializer has them.
+//! A function that is loaded from memory counts, unless it comes from a static without such functions.
 
 use super::Evaluator;
 use super::state::StubId;
@@ -33,9 +33,13 @@ impl Evaluator<'_> {
             return true;
         }
         let uses = self.uses(k);
+        if loads(&uses) {
+            return true;
+        }
         let given = |u: &Use| match u.from {
             From::Free(i) => free.get(i).map(|&v| (v, u.path.clone())),
             From::Param(i) => args.get(i).map(|&v| (v, u.path.clone())),
+            From::Memory => None,
         };
         self.reach_exchange(uses.iter().filter_map(given).collect())
     }
@@ -72,13 +76,18 @@ impl Evaluator<'_> {
                 }
                 let (vals, mask) = (self.stubs[s].vals.clone(), self.stubs[s].mask);
                 let n_free = self.facts.nest.free(source).len();
-                for u in self.uses(source).iter() {
+                let uses = self.uses(source);
+                if loads(&uses) {
+                    self.meetings.known[cont] = Some(true);
+                    return true;
+                }
+                for u in uses.iter() {
                     let at = match u.from {
                         From::Free(i) => Some(i),
                         From::Param(i) if i < 64 && mask >> i & 1 == 1 => {
                             Some(n_free + (mask & ((1 << i) - 1)).count_ones() as usize)
                         }
-                        From::Param(_) => None,
+                        From::Param(_) | From::Memory => None,
                     };
                     work.extend(at.and_then(|at| vals.get(at)).map(|&v| (v, u.path.clone())));
                 }
@@ -130,4 +139,8 @@ impl Evaluator<'_> {
         self.meetings.uses[k] = Some(uses.clone());
         uses
     }
+}
+
+fn loads(uses: &[Use]) -> bool {
+    uses.iter().any(|u| u.from == From::Memory)
 }
