@@ -225,6 +225,12 @@ fn run_file(machine: &Machine, cpu: Option<&str>, emulated: &str, path: &Path) -
 
 /// A C program that calls the test functions, and prints those that fail.
 fn calls(suite: &testing::Suite) -> String {
+    let (declared, called) = calls_of_tests(suite);
+    format!("#include <stdio.h>\n{declared}int main(void) {{\n    int failed = 0;\n{called}    return failed;\n}}\n")
+}
+
+/// C text for the test functions: their declarations, and statements that call them, print those that fail, and set `failed`.
+pub fn calls_of_tests(suite: &testing::Suite) -> (String, String) {
     let (mut declared, mut called) = (String::new(), String::new());
     for test in &suite.tests {
         for (entry, _) in &test.entries {
@@ -235,5 +241,5 @@ fn calls(suite: &testing::Suite) -> String {
             let _ = writeln!(called, "    if (!{entry}()) {{ printf(\"fails\\n\"); failed = 1; }}");
         }
     }
-    format!("#include <stdio.h>\n{declared}int main(void) {{\n    int failed = 0;\n{called}    return failed;\n}}\n")
+    (declared, called)
 }

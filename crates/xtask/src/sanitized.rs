@@ -7,7 +7,6 @@ use crate::queue::{Answer, Order};
 use crate::texts::{self, output_within};
 use crate::{Tally, root};
 use nyala::{compiled_c, testing};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -116,16 +115,7 @@ fn first_lines(text: &str) -> String {
 
 /// A C program that calls the test functions on the runtime's large stack, and prints those that fail; with an argument, `main`.
 fn calling(suite: &testing::Suite, has_main: bool) -> String {
-    let (mut declared, mut called) = (String::new(), String::new());
-    for test in &suite.tests {
-        for (entry, _) in &test.entries {
-            let _ = writeln!(declared, "_Bool {entry}(void);");
-            // The last line tells where a program has crashed.
-            let name = test.name.replace(['"', '\\', '%'], "'");
-            let _ = writeln!(called, "    printf(\"line {}: {name}\\n\"); fflush(stdout);", test.line);
-            let _ = writeln!(called, "    if (!{entry}()) {{ printf(\"fails\\n\"); failed = 1; }}");
-        }
-    }
+    let (declared, called) = crate::foreign::calls_of_tests(suite);
     let main = if has_main { "    if (argc > 1) return program_main(1, argv);\n" } else { "" };
     format!(
         "#include <stdio.h>

@@ -52,7 +52,7 @@ struct File {
 /// A failure: the index of the test, or `None` for the whole file; the engine's name; and a description.
 type Failure = (Option<usize>, &'static str, String);
 
-/// What has ended of the tests.
+/// The outcome of the tests that have ended.
 #[derive(Default)]
 struct Report {
     /// The number of files whose tests have ended.

@@ -25,7 +25,7 @@ pub fn read(bytes: &[u8]) -> Result<Image, String> {
     let n = sizes.iter().try_fold(1usize, |n, size| n.checked_mul(*size)).filter(|n| *n <= MAX_BYTES);
     let n = n.ok_or("it is too large")?;
     let scaled = |sample: u32| ((sample.min(most) * 255 + most / 2) / most) as u8;
-    // Of a bitmap, ones are black.
+    // In a bitmap, a one is black.
     let pixels: Vec<u8> = match kind {
         b'1' => input.bits(n)?.map(|bit| 255 * (1 - bit)).collect(),
         b'4' => {
@@ -55,7 +55,7 @@ struct Header {
     most: u32,
 }
 
-/// What is left of a file.
+/// The part of a file that was not read yet.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {

@@ -395,24 +395,7 @@ impl Maker {
                     false => format!("({} % 5u32){cast}", self.atom()),
                 };
                 self.line(&format!("for {i} in {generator}{bound}) {{"));
-                let in_loop = std::mem::replace(&mut self.in_loop, true);
-                let parallel = generator.starts_with("parallel");
-                let outer = (self.is_parallel, self.in_parallel);
-                (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
-                // As in a lambda, the enclosing function is not called.
-                let own = self.own.take();
-                let value = self.name("w");
-                self.indent += 1;
-                self.line(&format!("let {value} = {i} as u32;"));
-                self.indent -= 1;
-                self.values.push(value);
-                let n = 1 + self.rng.below(2);
-                self.block(n);
-                self.values.pop();
-                self.own = own;
-                self.in_loop = in_loop;
-                (self.is_parallel, self.in_parallel) = outer;
-                self.line("}");
+                self.loop_body(&i, generator.starts_with("parallel"));
             }
             10 => {
                 let i = self.name("k");
@@ -477,6 +460,27 @@ impl Maker {
                 }
             }
         }
+    }
+
+    /// The body of a loop whose variable is `i`, and its end.
+    fn loop_body(&mut self, i: &str, parallel: bool) {
+        let in_loop = std::mem::replace(&mut self.in_loop, true);
+        let outer = (self.is_parallel, self.in_parallel);
+        (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
+        // As in a lambda, the enclosing function is not called.
+        let own = self.own.take();
+        let value = self.name("w");
+        self.indent += 1;
+        self.line(&format!("let {value} = {i} as u32;"));
+        self.indent -= 1;
+        self.values.push(value);
+        let n = 1 + self.rng.below(2);
+        self.block(n);
+        self.values.pop();
+        self.own = own;
+        self.in_loop = in_loop;
+        (self.is_parallel, self.in_parallel) = outer;
+        self.line("}");
     }
 
     /// An assignment of `value` to some variable in scope.

@@ -87,24 +87,8 @@ impl Maker {
         };
         let first = if generator == "parallel" { "1, " } else { "" };
         let (a, b) = (self.hidden(), self.hidden());
-        let (i, value) = (self.name("it"), self.name("w"));
+        let i = self.name("it");
         self.line(&format!("for {i} in {generator}({first}{a}({from}{ty}), {b}({to}{ty}){step}) {{"));
-        let parallel = generator == "parallel";
-        let in_loop = std::mem::replace(&mut self.in_loop, true);
-        let outer = (self.is_parallel, self.in_parallel);
-        (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
-        // As in a lambda, the enclosing function is not called.
-        let own = self.own.take();
-        self.indent += 1;
-        self.line(&format!("let {value} = {i} as u32;"));
-        self.indent -= 1;
-        self.values.push(value);
-        let n = 1 + self.rng.below(2);
-        self.block(n);
-        self.values.pop();
-        self.own = own;
-        self.in_loop = in_loop;
-        (self.is_parallel, self.in_parallel) = outer;
-        self.line("}");
+        self.loop_body(&i, generator == "parallel");
     }
 }
