@@ -64,7 +64,7 @@ pub const FLAT: &[FlatPass] = &[
         },
     },
     FlatPass {
-        // What is known, before operations become vectors.
+        // Comes before `vectorize`: an operation in vectors is not known to be executed by all lanes.
         name: "find-constant-faults",
         about: "warns of operations on constants that go wrong for certain",
         min_level: 0,

@@ -15,7 +15,7 @@ pub fn read(path: &Path, data: Vec<u8>) -> Result<Scene, String> {
     // The parser takes a file without any keyword of OBJ as one without triangles.
     let options = tobj::LoadOptions { triangulate: true, single_index: true, ignore_points: true, ignore_lines: true };
     let folder = path.parent().unwrap_or(Path::new(""));
-    // What is left to read, and why a file is not read.
+    // The bytes that materials may still have, and the reason why one was not read.
     let (left, why) = (Cell::new(MAX_MATERIAL_BYTES), RefCell::new(None));
     let load = |name: &Path| {
         let read = nyala_files::read_plain(&folder.join(name), left.get());
