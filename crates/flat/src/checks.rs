@@ -40,7 +40,7 @@ mod shadows;
 mod versions;
 
 use crate::data::*;
-use crate::kernels::inline::inline;
+use crate::inline::inline;
 use crate::simplify::simplify_function;
 use checker::Checker;
 pub use lanes::insert_lane_checks;

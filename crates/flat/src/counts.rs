@@ -46,6 +46,7 @@ mod threads;
 mod variables;
 
 use crate::data::*;
+use crate::environments::{record_ptr, uncounted};
 use crate::escape::{Escapes, can_hold};
 use function::Counter;
 use nyala_base::{Id, Span};
@@ -166,7 +167,7 @@ pub fn count_environments(module: &mut Module) {
 
 /// Functions that are the code of function values.
 fn codes(module: &Module) -> FxHashSet<Func> {
-    let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();
+    let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| g.init.functions()).collect();
     for function in &module.funcs {
         let insts = function.blocks.iter().flat_map(|b| &b.insts);
         found.extend(insts.filter_map(|inst| function_value(function, inst)).map(|(code, _)| code));
@@ -250,13 +251,6 @@ pub fn records_on_heap(module: &mut Module) -> Vec<Span> {
     found
 }
 
-/// The type of addresses of records; no other pointer has this type.
-pub(crate) fn record_ptr(types: &mut Types) -> Ty {
-    let code = types.code();
-    let head = types.tuple(&[code]);
-    types.ptr(head)
-}
-
 /// Memory on the heap of a function that is an environment or a record; true for records.
 fn environments(function: &Function, pair: Ty, record: Ty) -> BTreeMap<Value, bool> {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
@@ -271,38 +265,6 @@ fn environments(function: &Function, pair: Ty, record: Ty) -> BTreeMap<Value, bo
         };
         if let Some(memory) = memory_of(&makers, address).filter(|m| makers[m].op == InstOp::Op(Op::Alloc)) {
             *found.entry(memory).or_default() |= ty == record;
-        }
-    }
-    found
-}
-
-/// Makes memory in the frame that looks like an environment to its holders, with a count that never changes. Returns
-/// its address.
-pub(crate) fn uncounted(b: &mut FunctionBuilder, ty: Ty) -> Value {
-    let align = layout::size_align(b.types, ty).map_or(16, |(_, align)| align.max(16));
-    // Padding, the count, and no layout.
-    let n_before = align / 8;
-    let i64_ty = b.types.prim(Prim::I64);
-    let parts: Vec<Ty> = (0..n_before).map(|_| i64_ty).chain([ty]).collect();
-    let behind_header = b.types.tuple(&parts);
-    let whole = b.slot(behind_header, "");
-    let mut part = |idx: u64, ty: Ty| {
-        let (idx, ptr) = (b.literal(Prim::I64, idx), b.types.ptr(ty));
-        b.op(Op::Lea, &[whole, idx], ptr)
-    };
-    let (count, memory) = (part(n_before - 2, i64_ty), part(n_before, ty));
-    let forever = b.literal(Prim::I64, -1i64 as u64);
-    b.store(count, forever);
-    memory
-}
-
-pub(crate) fn functions_in(init: &Init) -> Vec<Func> {
-    let (mut found, mut work) = (Vec::new(), vec![init]);
-    while let Some(init) = work.pop() {
-        match init {
-            Init::Func(f) => found.push(*f),
-            Init::Parts(parts) => work.extend(parts),
-            _ => {}
         }
     }
     found

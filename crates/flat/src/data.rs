@@ -4,7 +4,7 @@ use crate::vector::VectorOp;
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
 use nyala_base::{Id, LocalityHasher, Span};
-use nyala_ir::{AsmInfo, Effect, Op, Prim, Target, Ty, TyKind, Types};
+use nyala_ir::{AsmInfo, Effect, LaneOp, Op, Prim, Scope, Target, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::Hash;
@@ -267,6 +267,21 @@ pub enum Terminator {
     Unreachable,
 }
 
+impl Init {
+    /// The functions whose addresses are in it.
+    pub fn functions(&self) -> Vec<Func> {
+        let (mut found, mut work) = (Vec::new(), vec![self]);
+        while let Some(init) = work.pop() {
+            match init {
+                Init::Func(f) => found.push(*f),
+                Init::Parts(parts) => work.extend(parts),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
 impl Terminator {
     /// Targets with their arguments, in order.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
@@ -392,6 +407,14 @@ impl Module {
     pub fn exported(&self, symbol: &str) -> Option<Func> {
         let matches = |f: &Function| matches!(&f.linkage, Linkage::Exported(s) if s == symbol);
         self.funcs.iter().position(matches).map(Func::from_idx)
+    }
+
+    /// The operation of work items or lanes that an instruction calls, and its scope.
+    pub fn lane_op(&self, inst: &Inst) -> Option<(LaneOp, Scope)> {
+        match inst.op {
+            InstOp::Call(f) => LaneOp::of_symbol(self.funcs.get(f.idx()).filter(|f| f.is_foreign())?.symbol()?),
+            _ => None,
+        }
     }
 
     /// The type of a call's result: the only result, or a tuple of them.

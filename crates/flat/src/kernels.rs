@@ -48,11 +48,11 @@ pub mod spaces;
 mod split;
 
 use crate::data::*;
-use crate::schedule::store_env;
+use crate::environments::store_env;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA, is_hls};
-use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, Types, WorkItem};
+use nyala_ir::{LaneOp, Op, Prim, Ty, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use split::Split;
 
@@ -101,7 +101,7 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
             inline::answer(types, function, &|_, _| None);
         }
         let insts = module.funcs[func].blocks.iter().flat_map(|b| &b.insts);
-        let is_shared = |inst: &&Inst| matches!(lane_op(module, inst), Some((LaneOp::Shared, _)));
+        let is_shared = |inst: &&Inst| matches!(module.lane_op(inst), Some((LaneOp::Shared, _)));
         let refuse_shared = |inst: &Inst| {
             let message = "`reserve_shared` outside of a kernel is not supported";
             *refuse(inst.span, message, "call it in the body of a launch, or use `alloc`")
@@ -427,7 +427,7 @@ fn drop_unused(module: &mut Module, kernels: &FxHashSet<Func>) {
     };
     let is_outside = |f: &Func| matches!(module.func(*f).linkage, Linkage::Exported(_) | Linkage::Callback);
     let mut work: Vec<Func> = (0..module.funcs.len()).map(Func::from_idx).filter(is_outside).collect();
-    work.extend(module.globals.iter().flat_map(|g| crate::counts::functions_in(&g.init)));
+    work.extend(module.globals.iter().flat_map(|g| g.init.functions()));
     let mut used: FxHashSet<Func> = FxHashSet::default();
     while let Some(func) = work.pop() {
         if !used.insert(func) {
@@ -468,14 +468,6 @@ fn called(inst: &Inst) -> Option<Func> {
     match inst.op {
         InstOp::Call(f) | InstOp::Vectorize(f, ..) | InstOp::Launch(f, _) => Some(f),
         InstOp::Op(_) | InstOp::Vector(_) | InstOp::CallIndirect => None,
-    }
-}
-
-/// The operation of work items or lanes that an instruction calls, and its scope.
-pub(crate) fn lane_op(module: &Module, inst: &Inst) -> Option<(LaneOp, Scope)> {
-    match inst.op {
-        InstOp::Call(f) => LaneOp::of_symbol(module.funcs.get(f.idx()).filter(|f| f.is_foreign())?.symbol()?),
-        _ => None,
     }
 }
 

@@ -26,7 +26,6 @@ mod sums;
 
 use crate::analysis::{Cfg, loops};
 use crate::data::*;
-use crate::kernels;
 use nyala_base::diagnostics::shared_write;
 use nyala_base::{Diagnostic, Id, Span, graph};
 use nyala_ir::{LaneOp, Op, TyKind};
@@ -293,7 +292,7 @@ impl Finder<'_> {
                             }
                             new
                         }
-                        InstOp::Call(_) if in_lanes => match kernels::lane_op(module, inst).map(|(op, _)| op) {
+                        InstOp::Call(_) if in_lanes => match module.lane_op(inst).map(|(op, _)| op) {
                             // All lanes of a vector get the same.
                             Some(LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot | LaneOp::Width) => FIXED,
                             Some(LaneOp::Id) => NUMBER,

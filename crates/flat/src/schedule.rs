@@ -25,6 +25,7 @@ mod leave;
 mod results;
 
 use crate::data::*;
+use crate::environments::{load_env, record_ptr};
 use exits::Exits;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
@@ -289,7 +290,7 @@ impl Scheduler<'_> {
     }
 
     fn record_ptr(&mut self) -> Ty {
-        crate::counts::record_ptr(&mut self.module.types)
+        record_ptr(&mut self.module.types)
     }
 
     // Functions.
@@ -536,33 +537,6 @@ fn conts_in_globals(w: &World, globals: &[nyala_ir::Global]) -> Vec<Cont> {
         }
     }
     found
-}
-
-/// Loads the values in an environment.
-pub(crate) fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
-    if tys.is_empty() {
-        return Vec::new();
-    }
-    let env_ty = b.types.tuple(tys);
-    let env_ptr = b.types.ptr(env_ty);
-    let env = b.op(Op::Bitcast, &[env], env_ptr);
-    let load = |(i, &ty): (usize, &Ty)| {
-        let idx = b.literal(Prim::I64, i as u64);
-        let ptr_ty = b.types.ptr(ty);
-        let ptr = b.op(Op::Lea, &[env, idx], ptr_ty);
-        b.op(Op::Load, &[ptr], ty)
-    };
-    tys.iter().enumerate().map(load).collect()
-}
-
-/// Stores values into an environment.
-pub(crate) fn store_env(b: &mut FunctionBuilder, record: Value, values: &[Value], tys: &[Ty]) {
-    for (i, &value) in values.iter().enumerate() {
-        let idx = b.literal(Prim::I64, i as u64);
-        let ptr_ty = b.types.ptr(tys[i]);
-        let ptr = b.op(Op::Lea, &[record, idx], ptr_ty);
-        b.store(ptr, value);
-    }
 }
 
 /// The parts of a call's result.

@@ -5,7 +5,6 @@
 //! concurrently; likewise the blocks of a kernel on the host. A thread of `spawn` runs on while its maker does: a module
 //! that has one uses atomic counts everywhere.
 
-use super::functions_in;
 use crate::data::*;
 use nyala_base::Id;
 use rustc_hash::FxHashSet;
@@ -40,7 +39,7 @@ pub(super) fn run_with_threads(module: &Module) -> FxHashSet<Func> {
     // Functions that unknown callees may be: function values, and functions that the program passes to C.
     let (mut values, mut from_c) = (Vec::new(), Vec::new());
     if !work.is_empty() {
-        values = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();
+        values = module.globals.iter().flat_map(|g| g.init.functions()).collect();
         values.extend(module.funcs.iter().flat_map(|f| f.values.iter().filter_map(|v| function_of(&v.def))));
         from_c = all().filter(|&f| matches!(module.func(f).linkage, Linkage::Exported(_))).collect();
         from_c.extend(&values);

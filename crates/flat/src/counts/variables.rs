@@ -238,7 +238,7 @@ fn field_of(function: &Function, makers: &FxHashMap<Value, &Inst>, address: Valu
 
 /// Functions whose addresses are taken, and bodies of `vectorize`: they may have calls that are not by name.
 fn address_taken(module: &Module) -> FxHashSet<Func> {
-    let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| super::functions_in(&g.init)).collect();
+    let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| g.init.functions()).collect();
     for function in &module.funcs {
         found.extend(function.values.iter().filter_map(|v| match v.def {
             Def::Const(Const::Func(f) | Const::CFunc(f)) => Some(f),

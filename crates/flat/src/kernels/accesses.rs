@@ -11,7 +11,7 @@
 //! - Work items next to each other on the axis x run together. Blocks of fewer than [`WARP`] on that axis are left out.
 //! - Values that the analysis does not follow, such as loaded ones, say nothing.
 
-use super::{called, lane_op};
+use super::called;
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
@@ -176,7 +176,7 @@ impl Steps<'_> {
         let all_common = || inst.args.iter().all(|&v| self.of(v) == Step::By(0));
         let common = |holds: bool| if holds { Step::By(0) } else { Step::Any };
         let InstOp::Op(op) = inst.op else {
-            return match (lane_op(self.module, inst), called(inst)) {
+            return match (self.module.lane_op(inst), called(inst)) {
                 (Some((LaneOp::Id, _)), _) => Step::By(1),
                 (Some((LaneOp::Shared | LaneOp::Width, _)), _) => Step::By(0),
                 _ => Step::Any,
@@ -258,7 +258,7 @@ impl Steps<'_> {
                 Some(inst) => match inst.op {
                     InstOp::Op(Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict) => v = inst.args[0],
                     InstOp::Op(Op::Slot) => return Root::Variable,
-                    _ if matches!(lane_op(self.module, inst), Some((LaneOp::Shared, _))) => return Root::Shared,
+                    _ if matches!(self.module.lane_op(inst), Some((LaneOp::Shared, _))) => return Root::Shared,
                     _ => return Root::Unknown,
                 },
                 None => return Root::Unknown,

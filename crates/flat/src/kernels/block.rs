@@ -3,8 +3,8 @@
 use super::phases::{Barrier, End, Phases, linear};
 use super::{Kernel, Key, inline, name_of, runtime_func, text};
 use crate::data::*;
+use crate::environments::load_env;
 use crate::promote::promote_slots_of;
-use crate::schedule::load_env;
 use crate::simplify::simplify_function;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::lanes::SUBGROUP;

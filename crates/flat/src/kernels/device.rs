@@ -6,7 +6,7 @@
 //! - What no device can do is reported at the launch, or where it is written.
 
 use super::inline::answer;
-use super::{called, lane_op, refuse};
+use super::{called, refuse};
 use crate::data::*;
 use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
@@ -82,7 +82,7 @@ fn exchanges(device: &Module, func: Func) -> bool {
             continue;
         }
         let mut insts = device.func(func).blocks.iter().flat_map(|b| &b.insts);
-        if insts.any(|inst| lane_op(device, inst).is_some_and(|(_, scope)| scope == Scope::Subgroup)) {
+        if insts.any(|inst| device.lane_op(inst).is_some_and(|(_, scope)| scope == Scope::Subgroup)) {
             return true;
         }
         work.extend(callees(device.func(func)).into_iter().map(Func::from_idx));
@@ -197,7 +197,7 @@ pub(super) fn check(
                         "a kernel that is launched by a kernel is not supported yet".into(),
                         "launch it from the host, after this kernel",
                     ),
-                    InstOp::Call(callee) if device.func(callee).is_foreign() && lane_op(device, inst).is_none() => {
+                    InstOp::Call(callee) if device.func(callee).is_foreign() && device.lane_op(inst).is_none() => {
                         let callee = device.func(callee);
                         match callee.symbol() {
                             Some(symbol) if has_gpu_intrinsic(platform, symbol) => continue,

@@ -1,9 +1,9 @@
 //! A kernel as one function: its calls of functions that ask for the work item, or lead to a barrier, are inlined, and the
 //! questions are answered by parameters.
 
-use super::{Kernel, Key, called, lane_op, refuse};
-use crate::counts::functions_in;
+use super::{Kernel, Key, called, refuse};
 use crate::data::*;
+use crate::inline::inline;
 use crate::structure::{end_by_return, structure};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, TyKind, Types, WorkItem, layout};
@@ -16,7 +16,7 @@ const MAX_KERNEL: usize = 1 << 20;
 pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &mut Vec<Diagnostic>) -> Option<Kernel> {
     let mut function = module.func(key.kernel).clone();
     let before = diagnostics.len();
-    let asks = |module: &Module, inst: &Inst| match lane_op(module, inst) {
+    let asks = |module: &Module, inst: &Inst| match module.lane_op(inst) {
         Some((op, scope)) => scope == Scope::Block || op == LaneOp::Shared,
         None => inst.op == InstOp::Op(Op::WorkItem),
     };
@@ -55,7 +55,7 @@ pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &
     for b in 0..function.blocks.len() {
         for i in 0..function.blocks[b].insts.len() {
             let inst = function.blocks[b].insts[i].clone();
-            match (lane_op(module, &inst), inst.op) {
+            match (module.lane_op(&inst), inst.op) {
                 (Some((LaneOp::Shared, _)), _) => match shared_memory(&mut module.types, &function, &inst) {
                     Ok(storage) => {
                         let result = inst.result?;
@@ -343,7 +343,7 @@ fn chosen(module: &Module, kernel: &Function, asks: &dyn Fn(&Module, &Inst) -> b
         Def::Const(Const::Func(f)) => Some(f),
         _ => None,
     });
-    values.chain(module.globals.iter().flat_map(|g| functions_in(&g.init))).find(|f| leading.contains(f))
+    values.chain(module.globals.iter().flat_map(|g| g.init.functions())).find(|f| leading.contains(f))
 }
 
 /// A function that is reachable from a kernel through functions to be inlined, and calls itself through them.
@@ -380,56 +380,4 @@ fn recursive(module: &Module, kernel: Func, inlined: &FxHashSet<Func>) -> Option
         }
     }
     None
-}
-
-/// Replaces the call at a place by the code of its callee, which ends by returns.
-pub(crate) fn inline(function: &mut Function, b: usize, at: usize, callee: &Function) {
-    let mut rest = function.blocks[b].insts.split_off(at);
-    let call = rest.remove(0);
-    let n = function.blocks.len();
-    let values: Vec<Value> = copy_values(function, callee);
-    let new = |v: Value| values[v.idx()];
-    let after = Block::from_idx(n + callee.blocks.len());
-    for block in &callee.blocks {
-        let insts = block.insts.iter().map(|inst| Inst {
-            op: inst.op,
-            args: inst.args.iter().map(|&a| new(a)).collect(),
-            result: inst.result.map(new),
-            span: inst.span,
-            fast: inst.fast,
-        });
-        let mut term = block.term.clone();
-        term.map_uses(new);
-        term.edges_mut().for_each(|e| e.block = Block::from_idx(n + e.block.idx()));
-        if let Terminator::Return(args) = term {
-            term = Terminator::Jump(Edge { block: after, args });
-        }
-        let params = block.params.iter().map(|&p| new(p)).collect();
-        let insts = insts.collect();
-        function.blocks.push(BlockData { name: block.name.clone(), params, insts, term });
-    }
-    let mut params: Vec<Value> = callee.rets.iter().map(|&ty| function.new_value(ty, "")).collect();
-    // The call's result is the one result, or a tuple of several.
-    if let Some(result) = call.result {
-        match callee.rets.len() {
-            1 => params = vec![result],
-            _ => {
-                let args = Args::from_slice(&params);
-                let op = InstOp::Op(Op::Tuple);
-                rest.insert(0, Inst { op, args, result: Some(result), span: call.span, fast: false });
-            }
-        }
-    }
-    let jump = Terminator::Jump(Edge { block: Block::from_idx(n), args: call.args.to_vec() });
-    let term = std::mem::replace(&mut function.blocks[b].term, jump);
-    function.blocks.push(BlockData { name: "after".into(), params, insts: rest, term });
-}
-
-/// New values of a function for those of another, by their numbers.
-pub(super) fn copy_values(function: &mut Function, from: &Function) -> Vec<Value> {
-    let copy = |(i, v): (usize, &ValueData)| match v.def {
-        Def::Const(c) => function.constant(c, v.ty),
-        Def::Local => function.new_value(v.ty, from.name(Value::from_idx(i))),
-    };
-    from.values.iter().enumerate().map(copy).collect()
 }

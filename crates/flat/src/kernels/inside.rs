@@ -9,7 +9,6 @@
 //! that the host has stored leads to the host's one.
 
 use super::called;
-use crate::counts::functions_in;
 use crate::data::*;
 use crate::simplify::simplify_function;
 use nyala_base::Id;
@@ -30,7 +29,7 @@ pub(super) fn answer(module: &mut Module) {
     let inside = reached(module, funcs().flat_map(launches).collect());
     let is_entry = |f: &Func| matches!(module.func(*f).linkage, Linkage::Exported(_));
     let mut entries: Vec<Func> = funcs().filter(is_entry).collect();
-    entries.extend(module.globals.iter().flat_map(|g| functions_in(&g.init)));
+    entries.extend(module.globals.iter().flat_map(|g| g.init.functions()));
     let outside = reached(module, entries);
     let both: Vec<Func> = funcs().filter(|f| [&leading, &inside, &outside].iter().all(|s| s.contains(f))).collect();
     let mut copies = FxHashMap::default();

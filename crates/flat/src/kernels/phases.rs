@@ -9,7 +9,7 @@
 //! items, and no barrier is reachable on one side, there is no cut. Items that take this side run to the return, which
 //! notes in an array that they have ended; later phases skip them, and barriers do not count them.
 
-use super::{Kernel, lane_op, refuse};
+use super::{Kernel, refuse};
 use crate::data::*;
 use nyala_base::graph::{self, NONE};
 use nyala_base::{Diagnostic, Id, Span};
@@ -117,7 +117,7 @@ fn split_at_barriers(
     function: &mut Function,
     barriers: &mut FxHashMap<usize, Barrier>,
 ) -> Result<(), Box<Diagnostic>> {
-    let waits = |inst: &Inst| lane_op(module, inst).filter(|(op, scope)| *scope == Scope::Block && op.waits());
+    let waits = |inst: &Inst| module.lane_op(inst).filter(|(op, scope)| *scope == Scope::Block && op.waits());
     let mut b = 0;
     while b < function.blocks.len() {
         if let Some(at) = function.blocks[b].insts.iter().position(|inst| waits(inst).is_some()) {

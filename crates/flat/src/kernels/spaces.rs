@@ -20,7 +20,7 @@
 //! - Addresses of two spaces that meet in one value are an error. Devices with generic addresses, such as NVIDIA's, do
 //!   without all this: there addresses keep the types that the program gives them.
 
-use super::{lane_op, refuse};
+use super::refuse;
 use crate::data::*;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::{LaneOp, Op, Ty, TyKind, Types};
@@ -264,7 +264,7 @@ impl Inference<'_> {
                         InstOp::Op(Op::Load | Op::AtomicLoad | Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak) => {
                             own.or(Some(GLOBAL))
                         }
-                        InstOp::Call(f) => match lane_op(self.module, inst) {
+                        InstOp::Call(f) => match self.module.lane_op(inst) {
                             Some((LaneOp::Shared, _)) => Some(SHARED),
                             Some(_) => of_all(),
                             None => own.or(Some(GLOBAL)).filter(|_| self.module.func(f).is_foreign()),
@@ -388,7 +388,7 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
                 let mut takes_plain = false;
                 if let InstOp::Call(callee) = inst.op {
                     // A function of the runtime takes addresses of any memory.
-                    takes_plain = module.func(callee).is_foreign() && lane_op(module, &inst).is_none();
+                    takes_plain = module.func(callee).is_foreign() && module.lane_op(&inst).is_none();
                     inst.op = InstOp::Call(match instances[i].calls.get(&(b, at)) {
                         Some(target) => new_func[target],
                         None => *foreign.entry(callee).or_insert_with(|| {

@@ -23,11 +23,11 @@
 use super::flows::Param;
 use super::inline::{fresh_entry, inline_where};
 use super::panics::{Panic, is_panic, note_panics};
-use super::{Key, N_SIZES, lane_op, refuse, runtime_func, text};
+use super::{Key, N_SIZES, refuse, runtime_func, text};
 use super::{device, flows};
 use crate::data::*;
+use crate::environments::store_env;
 use crate::promote::promote_slots_of;
-use crate::schedule::store_env;
 use crate::simplify::simplify_function;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS, is_hls};
@@ -155,7 +155,7 @@ impl Split {
         let mut function = module.func(key.kernel).clone();
         // Memory of a block belongs to the kernel in most languages of devices; a panic ends the kernel.
         let reserves = |module: &Module, inst: &Inst| {
-            lane_op(module, inst).is_some_and(|(op, _)| op == LaneOp::Shared) || is_panic(module, inst)
+            module.lane_op(inst).is_some_and(|(op, _)| op == LaneOp::Shared) || is_panic(module, inst)
         };
         inline_where(module, key.kernel, &mut function, span, &reserves, diagnostics)?;
         fresh_entry(&mut function);

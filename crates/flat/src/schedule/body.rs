@@ -1,9 +1,10 @@
 //! Bodies: the blocks of a function, the placement of its operations, its calls and jumps.
 
 use super::exits::Target;
-use super::{Building, Scheduler, Variable, store_env, tuple_part, unpack, variable_of};
+use super::{Building, Scheduler, Variable, tuple_part, unpack, variable_of};
 use crate::analysis::{Cfg, loop_depths};
 use crate::data::*;
+use crate::environments::store_env;
 use nyala_base::{Id, Span};
 use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic, scope_of_name};
 use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, Val};

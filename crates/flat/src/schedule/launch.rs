@@ -12,8 +12,9 @@
 //! The environment of a parallel body lies in the frame of the launcher, which waits for it. That of a thread lies on
 //! the heap; the runtime frees it.
 
-use super::{Building, Scheduler, load_env, store_env};
+use super::{Building, Scheduler};
 use crate::data::*;
+use crate::environments::{load_env, store_env};
 use nyala_base::diagnostics::{jump_out_of_parallel, limitation};
 use nyala_base::{Id, Span};
 use nyala_ir::{Cont, Node, Op, Ty, Val};

@@ -16,8 +16,8 @@
 use super::exits::Target;
 use super::results::FAR;
 use super::{Building, Scheduler, tuple_part, unpack};
-use crate::counts::uncounted;
 use crate::data::*;
+use crate::environments::uncounted;
 use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
