@@ -23,7 +23,7 @@ impl Cfg {
     }
 
     /// Control flow of a function that may be incomplete, from the successors of each block.
-    pub(crate) fn of(succs: Vec<Vec<usize>>) -> Cfg {
+    pub fn of(succs: Vec<Vec<usize>>) -> Cfg {
         let n = succs.len();
         let mut rpo: Vec<Block> = match n {
             0 => Vec::new(),

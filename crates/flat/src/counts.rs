@@ -1,6 +1,5 @@
 //! Reference counts of environments, so that they are freed: each counts the values that hold it. Separate from
-//! [scheduling](mod@crate::schedule), which makes the environments, because counts follow from liveness in finished
-//! code.
+//! scheduling, which makes the environments, because counts follow from liveness in finished code.
 //!
 //! A *counted* value is a function value, or a tuple, struct or array of at most [`MAX_LEAVES`] of them; larger ones
 //! are treated as memory. A counted value holds its environments from its definition to its last use, or to the edge
@@ -25,8 +24,7 @@
 //! ```
 //!
 //! Which memory is an environment follows from the code: it is the second part of a function value. Records of
-//! continuations that are values ([`schedule`](mod@crate::schedule)) look like environments to their holders. Their
-//! addresses, of the type [`record_ptr`], are counted as well: code that leaves by a record returns the count that it
+//! continuations that are values (crate `schedule`) look like environments to their holders. Their addresses, of the type [`record_ptr`], are counted as well: code that leaves by a record returns the count that it
 //! was called with. Records in frames have a count that never changes ([`uncounted`]). Modules that allocate nothing on
 //! the heap are left as they are.
 //!

@@ -72,7 +72,7 @@ pub struct Escapes<'m> {
 }
 
 /// Moves variables whose addresses escape their functions to the heap. `variables` is sorted by function.
-pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
+pub fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
     let mut escapes = Escapes::new(module);
     let mut left = Vec::new();
     for group in variables.chunk_by(|a, b| a.0 == b.0) {

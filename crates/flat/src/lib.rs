@@ -1,4 +1,4 @@
-//! Flat SSA: data, verifier, printer, reader, scheduling from the graph, slot promotion.
+//! Flat SSA: data, verifier, printer, reader, analyses, promotion, simplification, structure, counts.
 //!
 //! A [`Module`] has globals and functions; a function has blocks with parameters; a block has instructions in order and
 //! a terminator. Everything is first-order: a function as a value is a code address. Constants, and addresses of
@@ -38,7 +38,6 @@ mod print;
 pub mod promote;
 mod races;
 mod read;
-pub mod schedule;
 pub mod simplify;
 pub mod structure;
 mod tail;
@@ -57,7 +56,6 @@ pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
 pub use races::{find_races, has_launches};
 pub use read::{ReadError, read};
-pub use schedule::{is_continuation, schedule, schedule_with_sources};
 pub use simplify::{simplify_branches, simplify_function};
 pub use tail::make_loops;
 pub use vector::VectorOp;

@@ -1,5 +1,5 @@
 //! Structured control flow: the form of a function that the vectorizer, and back ends without jumps, start from.
-//! Separate from [scheduling](mod@crate::schedule), since machine code does not need it.
+//! Separate from scheduling, since machine code does not need it.
 //!
 //! [`structure`] rewrites a function so that
 //!

@@ -116,7 +116,7 @@ impl<'a> Finder<'a> {
         let called = |k: &Cont| {
             let callee = w.body(*k)?.callee;
             let is_known = matches!(w.node(callee), Node::Cont(_) | Node::Builtin(_));
-            (!is_known && !nyala_flat::is_continuation(&w.types, w.ty(callee))).then_some(callee)
+            (!is_known && !nyala_schedule::is_continuation(&w.types, w.ty(callee))).then_some(callee)
         };
         if let Some(value) = conts.iter().filter(|k| at(k).is_some()).find_map(called) {
             return Some(value);
@@ -332,7 +332,9 @@ impl<'a> Finder<'a> {
     /// the program does not compile.
     fn ask_compiled_code(&mut self) {
         let w = self.w;
-        let Some((mut module, sources)) = nyala_flat::schedule_with_sources(w, &mut Sink::default()) else { return };
+        let Some((mut module, sources)) = nyala_schedule::schedule_with_sources(w, &mut Sink::default()) else {
+            return;
+        };
         nyala_flat::ensure::watch(&mut module, &[], Origins { calls: &w.calls, libraries: &[] });
         nyala_flat::count_environments(&mut module);
         let mut others: Vec<(Cont, &str)> = Vec::new();
@@ -399,7 +401,7 @@ impl<'a> Finder<'a> {
 
 /// Whether `k` is a function in compiled code too, and not a continuation that takes a function.
 fn is_compiled_function(w: &World, k: Cont) -> bool {
-    is_function(w, k) && !nyala_flat::is_continuation(&w.types, w.cont(k).ty)
+    is_function(w, k) && !nyala_schedule::is_continuation(&w.types, w.cont(k).ty)
 }
 
 /// The name of a function or loop as reports show it.

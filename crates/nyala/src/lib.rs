@@ -552,7 +552,7 @@ impl Session {
 
     /// The notes of the vectorizer on a residual program.
     pub fn vector_notes(&mut self, residual: &World) -> Result<Vec<nyala_vectorize::Note>, Reported> {
-        let module = nyala_flat::schedule(residual, &mut self.sink);
+        let module = nyala_schedule::schedule(residual, &mut self.sink);
         let mut module = self.checked(module)?;
         nyala_flat::ensure::watch(&mut module, &[], self.origins());
         module.set_target(self.target());
@@ -585,7 +585,7 @@ impl Session {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
         let scheduled = self.time(
             "schedule",
-            |s| nyala_flat::schedule_with_sources(residual, &mut s.sink),
+            |s| nyala_schedule::schedule_with_sources(residual, &mut s.sink),
             |m| m.as_ref().map_or(0, |(m, _)| size(m)),
         );
         let (mut module, sources) = self.checked(scheduled)?;

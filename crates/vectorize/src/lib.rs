@@ -80,7 +80,7 @@
 //!   Loops in loops in loops, and functions that recurse through their own `vectorize`, need no further versions.
 //! - An operation across lanes works on the lanes of the innermost `vectorize` that runs it, wherever its function is
 //!   written. An inner body can't access the outer lanes. It can't end one either: the outer body's `continue` leaves
-//!   the inner body, which is the error `jump-out-of-parallel` (`flat`, `schedule/launch.rs`).
+//!   the inner body, which is the error `jump-out-of-parallel` (`schedule/src/launch.rs`).
 //! - All effects of one outer lane's inner loop come before those of the next lane.
 //! - A variable of the outer body whose address is passed to the inner one is not interleaved by lane ([`shapes`],
 //!   `own`): each lane has a variable of its own, and passes its address.

@@ -46,6 +46,7 @@ const COMPILED: &[&str] = &[
     "crates/ir/src",
     "crates/nyala/src",
     "crates/runtime/src",
+    "crates/schedule/src",
     "crates/specialize/src",
     "crates/vectorize/src",
 ];

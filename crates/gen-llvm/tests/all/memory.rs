@@ -338,7 +338,7 @@ fn interpret(w: &World, args: [u32; 2]) -> [u64; 2] {
 }
 
 fn compiled(w: &World, args: [u32; 2], opt_level: u8) -> [u64; 2] {
-    let mut module = nyala_flat::schedule(w, &mut Sink::default()).expect("no limitation");
+    let mut module = nyala_schedule::schedule(w, &mut Sink::default()).expect("no limitation");
     if opt_level > 0 {
         nyala_flat::promote_slots(&mut module);
         nyala_flat::simplify_branches(&mut module);

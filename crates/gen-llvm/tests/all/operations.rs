@@ -234,7 +234,7 @@ fn same(prim: Prim, a: u64, b: u64) -> bool {
 /// The compiled program, for a CPU.
 fn compile(world: &World, opt_level: u8, cpu: Option<&str>) -> Jit {
     let mut sink = Sink::default();
-    let mut module = nyala_flat::schedule(world, &mut sink).expect("no limitation");
+    let mut module = nyala_schedule::schedule(world, &mut sink).expect("no limitation");
     if opt_level > 0 {
         nyala_flat::promote_slots(&mut module);
         nyala_flat::simplify_branches(&mut module);

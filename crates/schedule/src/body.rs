@@ -2,10 +2,10 @@
 
 use super::exits::Target;
 use super::{Building, Scheduler, Variable, tuple_part, unpack, variable_of};
-use crate::analysis::{Cfg, loop_depths};
-use crate::data::*;
-use crate::environments::store_env;
 use nyala_base::{Id, Span};
+use nyala_flat::analysis::{Cfg, loop_depths};
+use nyala_flat::environments::store_env;
+use nyala_flat::*;
 use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic, scope_of_name};
 use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};

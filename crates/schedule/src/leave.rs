@@ -16,9 +16,9 @@
 use super::exits::Target;
 use super::results::FAR;
 use super::{Building, Scheduler, tuple_part, unpack};
-use crate::data::*;
-use crate::environments::uncounted;
 use nyala_base::{Id, Span};
+use nyala_flat::environments::uncounted;
+use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 

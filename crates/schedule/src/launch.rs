@@ -13,10 +13,10 @@
 //! the heap; the runtime frees it.
 
 use super::{Building, Scheduler};
-use crate::data::*;
-use crate::environments::{load_env, store_env};
 use nyala_base::diagnostics::{jump_out_of_parallel, limitation};
 use nyala_base::{Id, Span};
+use nyala_flat::environments::{load_env, store_env};
+use nyala_flat::*;
 use nyala_ir::{Cont, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -83,7 +83,7 @@ impl Scheduler<'_> {
         Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
     }
 
-    /// Launches a kernel. [`lower_launches`](crate::lower_launches) gives it to its device.
+    /// Launches a kernel. `lower_launches` of the crate `kernels` gives it to its device.
     pub(super) fn launch_kernel(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
         let next = Terminator::Jump(self.edge_to(b, body.args[10], Vec::new(), body.origin));
         let Some(k) = self.launched(body, body.args[9], body.args[10], false) else { return next };

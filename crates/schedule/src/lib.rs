@@ -1,4 +1,4 @@
-//! Makes flat SSA from a graph, once per residual program.
+//! The graph becomes flat SSA: what is a function, a block, a closure, and where each operation stands.
 //!
 //! **Functions.** A continuation whose last parameter is a continuation is a function, the others are blocks of the
 //! functions that lead to them. Values that are free in a function become parameters at its end (lambda lifting, `002` 11.1).
@@ -17,6 +17,8 @@
 //!   cont else(m.2) = ret(m.2, x)                               c: bool = lt(x, 0)
 //!                                                              branch c, then(), else() …
 //! ```
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod body;
 mod exits;
@@ -24,11 +26,11 @@ mod launch;
 mod leave;
 mod results;
 
-use crate::data::*;
-use crate::environments::{load_env, record_ptr};
 use exits::Exits;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
+use nyala_flat::environments::{load_env, record_ptr};
+use nyala_flat::*;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Node, Op, Prim, Ty, TyKind, Types, Val, World, layout};
 use results::Groups;
@@ -101,7 +103,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
     if s.limitations.is_empty() {
         let may_leave = |v: &&Variable| v.may_be_left || s.captured.contains(&v.of);
         let variables: Vec<_> = s.variables.iter().filter(may_leave).map(|v| (v.func, v.slot)).collect();
-        crate::escape::keep_variables(&mut s.module, &variables);
+        nyala_flat::escape::keep_variables(&mut s.module, &variables);
         let mut sources = vec![None; s.module.funcs.len()];
         for &k in &s.nest.conts {
             let made = [s.funcs[k], s.closures[k], s.callbacks[k]];
@@ -336,7 +338,7 @@ impl Scheduler<'_> {
 
     /// Makes the function that outside code calls instead of `target`, which may be left by a continuation: its callers
     /// have none.
-    pub(super) fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, rets: &[Ty]) -> Func {
+    fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, rets: &[Ty]) -> Func {
         let data = self.w.cont(k);
         let params = self.module.func(target).params.clone();
         let func = self.module.declare(self.w.name(k), linkage, &params, rets);
