@@ -213,7 +213,7 @@ pub enum InstOp {
     Vectorize(Func, u32, u32),
     /// `launch(device, grid.x, grid.y, grid.z, block.x, block.y, block.z, free…)` runs `kernel(free…)` once for each
     /// work item of a grid, on the platform with this index in [`PLATFORMS`](nyala_ir::lanes::PLATFORMS). The grid
-    /// counts work items. [`lower_launches`](crate::lower_launches) removes it before code is generated.
+    /// counts work items. `lower_launches` of the crate `kernels` removes it before code is generated.
     Launch(Func, u32),
 }
 

@@ -86,7 +86,7 @@ pub fn structure(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
 }
 
 /// Turns tail calls into calls.
-pub(crate) fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) {
+pub fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) {
     for i in 0..function.blocks.len() {
         let Terminator::TailCall { callee, args, .. } = function.blocks[i].term.clone() else { continue };
         let rets = match callee {

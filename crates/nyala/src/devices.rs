@@ -56,10 +56,10 @@ impl Session {
         for device in &mut module.devices {
             let Some(back_end) = back_end(device) else { continue };
             if back_end.generic {
-                nyala_flat::place_statics(&mut device.module, back_end.statics);
+                nyala_kernels::place_statics(&mut device.module, back_end.statics);
                 continue;
             }
-            let found = nyala_flat::infer_spaces(&mut device.module, back_end.statics);
+            let found = nyala_kernels::infer_spaces(&mut device.module, back_end.statics);
             self.sink.diagnostics.extend(found);
             // An address with two spaces is left as it was.
             if !self.sink.has_errors() {

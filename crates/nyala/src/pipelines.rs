@@ -3,8 +3,9 @@
 use crate::diagnostics::constant_fault;
 use crate::{Device, Options, Reported, Session, devices, emit, run};
 use nyala_base::Diagnostic;
-use nyala_flat::{Devices, Module};
+use nyala_flat::Module;
 use nyala_ir::World;
+use nyala_kernels::Devices;
 
 /// A pass over flat SSA.
 pub struct FlatPass {
@@ -83,7 +84,7 @@ pub const FLAT: &[FlatPass] = &[
                 Device::Host => &Devices::Host,
                 Device::One(platform, number) => &Devices::One(platform, number),
             };
-            nyala_flat::lower_launches(module, devices)
+            nyala_kernels::lower_launches(module, devices)
         },
     },
     FlatPass {

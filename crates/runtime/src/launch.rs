@@ -32,7 +32,7 @@ fn blocks(numbers: [i32; 6], kernel: &str) -> Result<[i32; 3], Error> {
     Ok(blocks)
 }
 
-/// A launch as the program describes it (`flat`, `kernels/split.rs`). Texts are their length as eight bytes, then their bytes.
+/// A launch as the program describes it (`kernels/src/split.rs`). Texts are their length as eight bytes, then their bytes.
 #[repr(C)]
 pub struct Kernel {
     code: *const u8,

@@ -44,6 +44,7 @@ const COMPILED: &[&str] = &[
     "crates/gen-spirv/src",
     "crates/interp/src",
     "crates/ir/src",
+    "crates/kernels/src",
     "crates/nyala/src",
     "crates/runtime/src",
     "crates/schedule/src",

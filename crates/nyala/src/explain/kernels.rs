@@ -72,7 +72,7 @@ pub fn kernels(s: &mut Session, function: Option<&str>) -> Result<Vec<Kernel>, R
                 "" => types.display(kernel.ty(v)).to_string(),
                 name => format!("{name}: {}", types.display(kernel.ty(v))),
             };
-            let costs = nyala_flat::costs(&device.module, func).into_iter();
+            let costs = nyala_kernels::costs(&device.module, func).into_iter();
             let costs = costs.map(|c| Cost { place: place(&s.sources, c.span), subject: c.subject, text: c.text });
             found.push(Kernel {
                 name: symbol.clone(),

@@ -9,9 +9,8 @@
 //! that the host has stored leads to the host's one.
 
 use super::called;
-use crate::data::*;
-use crate::simplify::simplify_function;
 use nyala_base::Id;
+use nyala_flat::*;
 use nyala_ir::Op;
 use nyala_ir::lanes::IN_KERNEL;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -7,10 +7,9 @@
 
 use super::inline::answer;
 use super::{called, refuse};
-use crate::data::*;
-use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::*;
 use nyala_ir::lanes::{PRAGMA, can_print, device_function, has_gpu_intrinsic, is_channel, printed};
 use nyala_ir::{Op, Scope, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};

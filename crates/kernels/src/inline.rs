@@ -2,10 +2,9 @@
 //! questions are answered by parameters.
 
 use super::{Kernel, Key, called, refuse};
-use crate::data::*;
-use crate::inline::inline;
-use crate::structure::{end_by_return, structure};
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::structure::{end_by_return, structure};
+use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, TyKind, Types, WorkItem, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 

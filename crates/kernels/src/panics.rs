@@ -9,8 +9,8 @@
 //!                                        end(): return()
 //! ```
 
-use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_flat::*;
 use nyala_ir::scalar::{ORDERS, scope_of_name};
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, WorkItem};
 

@@ -10,8 +10,8 @@
 //! A channel of `hls` is no memory, though it is a variable of the program: kernels get the channel itself.
 
 use super::refuse;
-use crate::data::*;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::*;
 use nyala_ir::lanes::{is_channel, is_hls};
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,6 +1,8 @@
-//! Kernels on the host: `launch` instructions become calls of the runtime, and their kernels become functions that run
-//! whole blocks of work items on a CPU. Separate from other lowering, because it is a back end for one more machine:
-//! the host as a device.
+//! Kernels: launches leave a module, as calls of the runtime; address spaces of devices, and what costs time there.
+//!
+//! On the host, `launch` instructions become calls of the runtime, and their kernels become functions that run
+//! whole blocks of work items on a CPU. On other devices, kernels move to modules of their own ([`split`]). Separate from other
+//! lowering, because it is a back end for one more machine: the host as a device.
 //!
 //! A block is one call on one thread. The work items of a block wait for each other at *barriers*, which are all
 //! operations of [`LaneOp`] with the scope of a block. A kernel is cut there into *phases* ([`phases`]): a phase begins
@@ -34,27 +36,32 @@
 //! The algorithm is that of work-group functions for OpenCL on CPUs (Karrenberg and Hack, *Improving Performance of
 //! OpenCL on CPUs*, CC 2012; Jääskeläinen and others, *pocl*, IJPP 2015), with control dependence in place of a barrier
 //! at each branch and loop.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
-pub mod accesses;
+mod accesses;
 mod block;
 mod captures;
 mod device;
 mod flows;
-pub(crate) mod inline;
+mod inline;
 mod inside;
 mod panics;
 mod phases;
-pub mod spaces;
+mod spaces;
 mod split;
 
-use crate::data::*;
-use crate::environments::store_env;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::environments::store_env;
+use nyala_flat::*;
 use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA, is_hls};
 use nyala_ir::{LaneOp, Op, Prim, Ty, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use split::Split;
+
+pub use accesses::{Cost, costs};
+pub use spaces::{infer_spaces, place_statics};
 
 /// Extents of a grid and of a block, three each, which come before what a kernel takes.
 const N_SIZES: usize = 6;

@@ -2,11 +2,9 @@
 
 use super::phases::{Barrier, End, Phases, linear};
 use super::{Kernel, Key, inline, name_of, runtime_func, text};
-use crate::data::*;
-use crate::environments::load_env;
-use crate::promote::promote_slots_of;
-use crate::simplify::simplify_function;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::environments::load_env;
+use nyala_flat::*;
 use nyala_ir::lanes::SUBGROUP;
 use nyala_ir::{LaneOp, Op, Prim, Ty, layout};
 use rustc_hash::{FxHashMap, FxHashSet};

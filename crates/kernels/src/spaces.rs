@@ -21,8 +21,8 @@
 //!   without all this: there addresses keep the types that the program gives them.
 
 use super::refuse;
-use crate::data::*;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, Ty, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -10,9 +10,8 @@
 //! Kernels are connected if they are launched in one block of code, and a variable of the host is a channel of both, which the
 //! host does not read or write itself.
 
-use crate::data::*;
-use crate::simplify::simplify_function;
 use nyala_base::Id;
+use nyala_flat::*;
 use nyala_ir::lanes::is_channel;
 use nyala_ir::{Op, Ty};
 use rustc_hash::{FxHashMap, FxHashSet};

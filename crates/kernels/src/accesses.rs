@@ -12,9 +12,9 @@
 //! - Values that the analysis does not follow, such as loaded ones, say nothing.
 
 use super::called;
-use crate::analysis::Cfg;
-use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, TyKind, WorkItem, layout};
 use rustc_hash::FxHashMap;
 

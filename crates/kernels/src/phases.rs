@@ -10,9 +10,9 @@
 //! notes in an array that they have ended; later phases skip them, and barriers do not count them.
 
 use super::{Kernel, refuse};
-use crate::data::*;
 use nyala_base::graph::{self, NONE};
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::*;
 use nyala_ir::{Effect, LaneOp, Op, Prim, Scope, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
