@@ -23,8 +23,6 @@
 #![warn(missing_docs)]
 
 pub mod analysis;
-mod checks;
-mod constants;
 pub mod counts;
 mod data;
 pub mod ensure;
@@ -35,7 +33,6 @@ mod inline;
 mod math;
 mod print;
 pub mod promote;
-mod races;
 mod read;
 pub mod simplify;
 pub mod structure;
@@ -43,15 +40,12 @@ mod tail;
 mod vector;
 mod verify;
 
-pub use checks::{Checks, Texts, insert_checks, insert_lane_checks};
-pub use constants::{constant_faults, wrap_constants};
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
 pub use inline::inline;
 pub use math::{MathFunctions, call_math, link_math, math_works_on};
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
-pub use races::{find_races, has_launches};
 pub use read::{ReadError, read};
 pub use simplify::{simplify_branches, simplify_function};
 pub use tail::make_loops;

@@ -94,7 +94,7 @@ pub struct Options {
     /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
     pub wrap: bool,
     /// What native code checks while it runs (`--check`).
-    pub checks: nyala_flat::Checks,
+    pub checks: nyala_checks::Checks,
     /// The tool that native code reports its accesses of memory to (`--sanitize`).
     pub sanitizer: Option<Sanitizer>,
     /// Tell on standard error, a terminal, which pass takes more than a second.
@@ -127,7 +127,7 @@ impl Default for Options {
             cuda: None,
             amdgpu: None,
             wrap: false,
-            checks: nyala_flat::Checks::default(),
+            checks: nyala_checks::Checks::default(),
             progress: false,
             sanitizer: None,
             allow: Vec::new(),
@@ -402,7 +402,7 @@ impl Session {
             s.checked(world)
         })?;
         self.ensures = std::mem::take(&mut world.ensures);
-        world.keeps_faults = self.checks() != nyala_flat::Checks::default();
+        world.keeps_faults = self.checks() != nyala_checks::Checks::default();
         self.compute_statics(&mut world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, fault) in std::mem::take(&mut world.fold_warnings) {
@@ -602,7 +602,7 @@ impl Session {
                 continue;
             }
             if pass.name == "vectorize" && self.checks().overflow {
-                self.time("insert-lane-checks", |_| nyala_flat::insert_lane_checks(&mut module), |()| 0);
+                self.time("insert-lane-checks", |_| nyala_checks::insert_lane_checks(&mut module), |()| 0);
                 self.verify_flat("insert-lane-checks", &module)?;
             }
             module = self.time(
@@ -627,12 +627,12 @@ impl Session {
         self.prepare_devices(&mut module)?;
         self.insert_checks(&mut module)?;
         // After warnings and checks. Nothing of it may be undefined to another compiler.
-        nyala_flat::wrap_constants(&mut module);
+        nyala_checks::wrap_constants(&mut module);
         Ok((module, sources))
     }
 
     /// What native code checks.
-    fn checks(&self) -> nyala_flat::Checks {
+    fn checks(&self) -> nyala_checks::Checks {
         let mut checks = self.options.checks;
         checks.overflow &= !self.options.wrap;
         checks
@@ -641,7 +641,7 @@ impl Session {
     /// Makes native code check what it does, if asked to.
     fn insert_checks(&mut self, module: &mut nyala_flat::Module) -> Result<(), Reported> {
         let checks = self.checks();
-        if checks == nyala_flat::Checks::default() {
+        if checks == nyala_checks::Checks::default() {
             return Ok(());
         }
         self.time(
@@ -656,7 +656,7 @@ impl Session {
                     text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
                 };
                 let place = |span: Span| s.sources.place(s.own_place(span));
-                nyala_flat::insert_checks(module, checks, &nyala_flat::Texts { site: &site, place: &place });
+                nyala_checks::insert_checks(module, checks, &nyala_checks::Texts { site: &site, place: &place });
             },
             |()| 0,
         );

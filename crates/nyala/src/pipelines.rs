@@ -56,12 +56,12 @@ pub const FLAT: &[FlatPass] = &[
         min_level: 0,
         run: |module, options| match options.opt_level {
             // Without optimization, variables of bodies are in memory, too.
-            0 if nyala_flat::has_launches(module) => {
+            0 if nyala_checks::has_launches(module) => {
                 let mut promoted = module.clone();
                 nyala_flat::promote_slots(&mut promoted);
-                nyala_flat::find_races(&promoted)
+                nyala_checks::find_races(&promoted)
             }
-            _ => nyala_flat::find_races(module),
+            _ => nyala_checks::find_races(module),
         },
     },
     FlatPass {
@@ -70,7 +70,7 @@ pub const FLAT: &[FlatPass] = &[
         about: "warns of operations on constants that go wrong for certain",
         min_level: 0,
         run: |module, _| {
-            let faults = nyala_flat::constant_faults(module);
+            let faults = nyala_checks::constant_faults(module);
             faults.into_iter().map(|(span, fault)| constant_fault::warning(span, fault)).collect()
         },
     },

@@ -10,7 +10,7 @@ use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::tuning::unquoted;
 use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
-use nyala_flat::Checks;
+use nyala_checks::Checks;
 use nyala_ir::World;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;

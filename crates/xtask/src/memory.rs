@@ -37,6 +37,7 @@ const INTERPRETED: &[&str] = &[
 const COMPILED: &[&str] = &[
     "Cargo.lock",
     "crates/base/src",
+    "crates/checks/src",
     "crates/files/src",
     "crates/flat/src",
     "crates/gen-c/src",

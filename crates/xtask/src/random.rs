@@ -471,9 +471,9 @@ fn check(program: &str, engines: &Engines) -> Outcome {
             }
         }
         if engines.native {
-            (s.options.opt_level, s.options.checks) = (3, nyala_flat::Checks::ALL);
+            (s.options.opt_level, s.options.checks) = (3, nyala_checks::Checks::ALL);
             let result = run_native(&mut s, &residual);
-            s.options.checks = nyala_flat::Checks::default();
+            s.options.checks = nyala_checks::Checks::default();
             match result {
                 Ok(result) if [result] == *expected => {}
                 Ok(result) => return Outcome::Fault(format!("{what}, checked: {result}, not {expected:?}")),

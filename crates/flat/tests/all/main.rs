@@ -1,7 +1,3 @@
 //! All tests of this crate, in one executable.
 
-use nyala_flat::Value;
-
-#[path = "../../src/races/sums.rs"]
-mod sums;
 mod text;

@@ -44,7 +44,7 @@ pub struct Input {
     /// Let native code check, while it runs, what the interpreter checks: accesses within bounds, signed overflow, null
     /// pointers, reads of uninitialized memory; without a list, the first three. Lanes of vectors do not check overflow
     #[arg(long, value_name = "WHAT[,WHAT]…", num_args = 0..=1, require_equals = true, default_missing_value = "bounds,overflow,null", value_parser = parse_checks)]
-    check: Option<nyala_flat::Checks>,
+    check: Option<nyala_checks::Checks>,
     /// Compile without the prelude
     #[arg(long)]
     no_prelude: bool,
@@ -190,10 +190,10 @@ fn parse_device(name: &str) -> Result<(String, Device), String> {
     Ok((name.into(), device))
 }
 
-fn parse_checks(list: &str) -> Result<nyala_flat::Checks, String> {
-    let mut checks = nyala_flat::Checks::default();
+fn parse_checks(list: &str) -> Result<nyala_checks::Checks, String> {
+    let mut checks = nyala_checks::Checks::default();
     match list.split(',').find(|name| !checks.add(name)) {
-        Some(name) => Err(format!("there is no check `{name}`; there are {}", nyala_flat::Checks::NAMES.join(", "))),
+        Some(name) => Err(format!("there is no check `{name}`; there are {}", nyala_checks::Checks::NAMES.join(", "))),
         None => Ok(checks),
     }
 }

@@ -5,10 +5,9 @@ use super::code::Code;
 use super::needed::{needed, put_where_needed};
 use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
-use crate::analysis::Cfg;
-use crate::data::*;
-use crate::vector::VectorOp;
 use nyala_base::{Id, Span};
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 

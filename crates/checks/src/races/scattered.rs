@@ -10,10 +10,10 @@
 //! the rounds of a loop, say. A store alone, a scatter, is not: the indices may be a permutation.
 
 use super::{Known, Place};
-use crate::analysis::Cfg;
-use crate::data::*;
 use nyala_base::diagnostics::shared_write;
 use nyala_base::{Diagnostic, Span};
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -11,11 +11,10 @@
 //! Copied are innermost loops that count up or down to a bound by a constant, and call nothing: memory stays allocated, and
 //! nobody sees that a report comes late.
 
-use crate::analysis::Cfg;
-use crate::data::*;
-use crate::promote::promote_slots_of;
 use nyala_base::graph::Tree;
 use nyala_base::{Id, Span};
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{Op, Prim, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -11,7 +11,7 @@
 //! memory differs, too: such numbers are the ends of parts of an array.
 
 use super::{Known, Lanes};
-use crate::data::*;
+use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 
 /// How a number depends on the number of the iteration.

@@ -6,8 +6,8 @@
 
 use super::checker::{Checker, DIVISION, OVERFLOW};
 use super::code::Code;
-use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 use rustc_hash::FxHashSet;
 

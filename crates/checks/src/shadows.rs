@@ -4,8 +4,7 @@
 //! has a shadow that is a variable, too: of the same size, 0 at the start, all ones where a store was. LLVM takes both apart.
 
 use super::checker::{Access, Checker, UNINITIALIZED, word_of};
-use crate::data::*;
-use crate::vector::VectorOp;
+use nyala_flat::*;
 use nyala_ir::{Op, Prim, layout};
 use rustc_hash::FxHashSet;
 

@@ -14,9 +14,9 @@
 //!
 //! Not handled: operands of `select`, `&&` and `||` that are not always used.
 
-use crate::analysis::Cfg;
-use crate::data::*;
 use nyala_base::Id;
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{Effect, Op, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -24,10 +24,10 @@ mod scattered;
 mod shown;
 mod sums;
 
-use crate::analysis::{Cfg, loops};
-use crate::data::*;
 use nyala_base::diagnostics::shared_write;
 use nyala_base::{Diagnostic, Id, Span, graph};
+use nyala_flat::analysis::{Cfg, loops};
+use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shown::Shown;

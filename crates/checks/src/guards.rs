@@ -11,9 +11,8 @@
 
 use super::checker::{Access, Bounds, Checker};
 use super::versions::{Counted, Version};
-use crate::data::*;
-use crate::vector::VectorOp;
 use nyala_base::{Id, Span};
+use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};

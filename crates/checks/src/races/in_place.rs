@@ -17,10 +17,10 @@
 
 use super::sums::{MAX_TERMS, Sum};
 use super::{Known, Lanes, Place};
-use crate::analysis::Cfg;
-use crate::data::*;
 use nyala_base::diagnostics::shared_write;
 use nyala_base::{Diagnostic, Id, Span, graph};
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{Op, layout};
 use rustc_hash::FxHashMap;
 

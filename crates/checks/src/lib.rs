@@ -1,3 +1,5 @@
+//! Faults of programs: checks of native code; races and undefined operations on constants that show without a run.
+//!
 //! Checks for `--check`: accesses within bounds, of initialized memory, by no null pointer; signed arithmetic that does not
 //! overflow. A pass of its own, after the vectorizer, so that a consecutive vector is checked once.
 //!
@@ -29,25 +31,29 @@
 //! Arithmetic may stand before the branch that guards it in the source: it is checked where its result is used, see `needed.rs`.
 //!
 //! Not checked are memory of foreign functions, masked vectors for initialized lanes, and kernels on devices.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod arithmetic;
 mod checker;
 mod code;
+mod constants;
 mod guards;
 mod lanes;
 mod needed;
+mod races;
 mod shadows;
 mod versions;
 
-use crate::data::*;
-use crate::inline::inline;
-use crate::simplify::simplify_function;
 use checker::Checker;
-pub use lanes::insert_lane_checks;
-pub(crate) use needed::needed;
 use nyala_base::{Id, Span};
+use nyala_flat::*;
 use nyala_ir::{Prim, Ty, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use constants::{constant_faults, wrap_constants};
+pub use lanes::insert_lane_checks;
+pub use races::{find_races, has_launches};
 
 /// Limit on the instructions of a function into which bodies of loops are inlined.
 const MAX_FUNCTION: usize = 100_000;

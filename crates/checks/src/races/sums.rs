@@ -1,6 +1,6 @@
-//! Addresses as sums. Separate, since tests of their arithmetic are compiled with this file alone.
+//! Addresses as sums. Separate from who compares them, since it is arithmetic alone, with tests.
 
-use crate::Value;
+use nyala_flat::Value;
 
 /// Limit on the operations of one address.
 pub const MAX_TERMS: usize = 64;

@@ -2,10 +2,10 @@
 //! checks. [`constant_faults`] finds those that happen for certain once their function is called; [`wrap_constants`] gives others
 //! the result that the machine would compute, since LLVM and C compilers may do anything with what they see to be undefined.
 
-use crate::analysis::Cfg;
-use crate::checks::needed;
-use crate::data::*;
+use crate::needed::needed;
 use nyala_base::{Id, Span};
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::fold::ConstantFault;
 use nyala_ir::scalar::eval_arith;
 use nyala_ir::{Op, Prim, TyKind, Types, layout};

@@ -1,7 +1,7 @@
 //! Instructions that are inserted into a function: the block under construction, and those that it is split into.
 
-use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, Types};
 
 pub struct Code<'a> {

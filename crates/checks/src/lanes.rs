@@ -18,9 +18,9 @@
 use super::arithmetic::unsigned;
 use super::code::Code;
 use super::needed::{needed, put_where_needed};
-use crate::analysis::Cfg;
-use crate::data::*;
 use nyala_base::Id;
+use nyala_flat::analysis::Cfg;
+use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 use rustc_hash::FxHashSet;
 
