@@ -114,13 +114,13 @@ impl Calls {
     }
 }
 
-/// The texts of all files of a program, by [`FileId`].
+/// The texts of all files of a program, by [`FileId`]. Copies share the texts.
 #[derive(Default, Clone, Debug)]
 pub struct Sources {
-    files: Vec<File>,
+    files: Vec<Arc<File>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct File {
     name: String,
     text: String,
@@ -137,7 +137,7 @@ impl Sources {
         let text = text.into();
         let mut lines = vec![0];
         lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
-        self.files.push(File { name: name.into(), text, lines });
+        self.files.push(Arc::new(File { name: name.into(), text, lines }));
         FileId(self.files.len() as u32 - 1)
     }
 

@@ -30,7 +30,7 @@ pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<Stri
 }
 
 pub(crate) fn ast(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    Ok(s.parse()?.iter().map(nyala_syntax::print).collect())
+    Ok(s.parse()?.all().iter().map(|tree| nyala_syntax::print(tree)).collect())
 }
 
 pub(crate) fn graph(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {

@@ -5,13 +5,15 @@
 //! `a/b.impala` and `a.impala` that exists.
 
 use crate::diagnostics::{cannot_write, module_twice, no_such_library, no_such_module};
-use crate::{Reported, Session, libraries};
-use nyala_base::Span;
+use crate::front::Trees;
+use crate::libraries;
+use nyala_base::{Diagnostic, Sources, Span};
 use nyala_syntax::ast::{ExprKind, Item, ItemKind, Module, Name, Stmt, Use};
 use std::collections::{HashMap, HashSet};
 use std::fs::File as OpenFile;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file before it is parsed.
 struct File {
@@ -21,72 +23,39 @@ struct File {
     library: bool,
 }
 
-/// The syntax trees of a program's files, followed by those of libraries.
-pub struct Loaded {
-    /// The trees of all files; those of the program come first.
-    pub modules: Vec<Module>,
-    /// The number of trees that belong to the program.
-    pub n_program: usize,
+/// An error if no file can be written at `out`: before work is done for it.
+pub fn check_place(out: &Path) -> Result<(), Box<Diagnostic>> {
+    let is_folder = out.is_dir() || out.as_os_str().is_empty() || out.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if is_folder {
+        return Err(Box::new(cannot_write::file(out, "it is a folder, not a file")));
+    }
+    match out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            let why = format!("there is no folder `{}`", folder.display());
+            Err(Box::new(cannot_write::file(out, why)))
+        }
+        _ => Ok(()),
+    }
 }
 
-impl Session {
-    /// Parses the given files and all modules and libraries that they name.
-    pub(crate) fn read_files(&mut self) -> Loaded {
-        let given = self.files.iter().map(|(name, text)| File {
-            name: name.clone(),
-            text: text.clone(),
-            path: Vec::new(),
-            library: false,
-        });
-        let mut loader = Loader { queue: given.collect(), ..Loader::default() };
-        for file in &loader.queue {
-            loader.places.insert((false, identity(Path::new(&file.name))), None);
-        }
-        loader.read_queue(self);
-        let n_program = loader.modules.len();
-        let mut n_seen = 0;
-        while n_seen < loader.modules.len() {
-            let new = n_seen..loader.modules.len();
-            new.clone().for_each(|m| loader.note_names(m));
-            new.clone().for_each(|m| loader.find_libraries(self, m));
-            n_seen = new.end;
-            loader.read_queue(self);
-        }
-        Loaded { modules: loader.modules, n_program }
+/// An error if `out` is a file that was read, so that no source is overwritten.
+pub fn check_output(sources: &Sources, out: &Path) -> Result<(), Box<Diagnostic>> {
+    let Ok(place) = out.canonicalize() else { return Ok(()) };
+    if sources.names().any(|name| Path::new(name).canonicalize().is_ok_and(|source| source == place)) {
+        return Err(Box::new(cannot_write::source(out)));
     }
-
-    /// Reports an error if no file can be written at `out`: before work is done for it.
-    pub fn check_place(&mut self, out: &Path) -> Result<(), Reported> {
-        let is_folder =
-            out.is_dir() || out.as_os_str().is_empty() || out.as_os_str().as_encoded_bytes().ends_with(b"/");
-        if is_folder {
-            return Err(self.report(cannot_write::file(out, "it is a folder, not a file")));
-        }
-        match out.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-                let why = format!("there is no folder `{}`", folder.display());
-                Err(self.report(cannot_write::file(out, why)))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Reports an error if `out` is a file that was read, so that no source is overwritten.
-    pub fn check_output(&mut self, out: &Path) -> Result<(), Reported> {
-        let Ok(place) = out.canonicalize() else { return Ok(()) };
-        if self.sources.names().any(|name| Path::new(name).canonicalize().is_ok_and(|source| source == place)) {
-            return Err(self.report(cannot_write::source(out)));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 type Names = HashSet<Box<str>>;
 
-#[derive(Default)]
-struct Loader {
+/// Loads the files of a program, then those of libraries.
+pub(crate) struct Loader<'a> {
+    /// What is loaded.
+    trees: &'a mut Trees,
+    /// Trees of files that may have stayed as they were.
+    before: Option<&'a Trees>,
     queue: Vec<File>,
-    modules: Vec<Module>,
     /// The names of the files, by module.
     file_names: Vec<String>,
     /// The files that are read, with the `mod` that named each. A flag separates those of libraries.
@@ -98,28 +67,58 @@ struct Loader {
     libraries: HashSet<String>,
 }
 
-impl Loader {
-    fn read_queue(&mut self, s: &mut Session) {
+impl<'a> Loader<'a> {
+    /// Parses the given files and all modules and libraries that they name.
+    pub(crate) fn load(trees: &'a mut Trees, before: Option<&'a Trees>) {
+        let given = trees.files().given.iter().map(|(name, text)| File {
+            name: name.clone(),
+            text: text.clone(),
+            path: Vec::new(),
+            library: false,
+        });
+        let mut loader = Loader {
+            queue: given.collect(),
+            trees,
+            before,
+            file_names: Vec::new(),
+            places: HashMap::new(),
+            names: HashMap::new(),
+            all_names: Names::new(),
+            libraries: HashSet::new(),
+        };
+        for file in &loader.queue {
+            loader.places.insert((false, identity(Path::new(&file.name))), None);
+        }
+        loader.read_queue();
+        let mut n_seen = 0;
+        while n_seen < loader.trees.all().len() {
+            let new = n_seen..loader.trees.all().len();
+            new.clone().for_each(|m| loader.note_names(m));
+            new.clone().for_each(|m| loader.find_libraries(m));
+            n_seen = new.end;
+            loader.read_queue();
+        }
+    }
+
+    fn read_queue(&mut self) {
         let mut next = 0;
         while next < self.queue.len() {
             let File { name, text, path, library } = &mut self.queue[next];
-            let (name, text) = (std::mem::take(name), std::mem::take(text));
-            let file = s.sources.add(name.clone(), text);
-            let mut module = nyala_syntax::parse(file, s.sources.text(file), &mut s.sink);
-            (module.path, module.library) = (std::mem::take(path), *library);
+            let (name, text, path) = (std::mem::take(name), std::mem::take(text), std::mem::take(path));
+            let mut tree = self.trees.tree(name.clone(), text, &path, *library, self.before);
             next += 1;
-            if !self.find_modules(s, &module, &name) {
+            if !self.find_modules(&tree, &name) {
                 // Names that these files would declare are not reported as unknown.
-                module.open_names = true;
+                Arc::make_mut(&mut tree).open_names = true;
             }
-            self.modules.push(module);
+            self.trees.add(tree);
             self.file_names.push(name);
         }
         self.queue.clear();
     }
 
     /// Queues the files of the module's `mod m;`. Returns whether all exist.
-    fn find_modules(&mut self, s: &mut Session, module: &Module, file_name: &str) -> bool {
+    fn find_modules(&mut self, module: &Module, file_name: &str) -> bool {
         let mut lost = false;
         let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
         each_module(&module.items, &mut |items, inside| {
@@ -133,13 +132,15 @@ impl Loader {
                 place.push(format!("{}.impala", m.name.text));
                 let known = (module.library, identity(&place));
                 if let Some(first) = self.places.get(&known) {
-                    s.sink.push(module_twice::error(m.name.span, &m.name.text, &place, *first));
+                    let error = module_twice::error(m.name.span, &m.name.text, &place, *first);
+                    self.trees.report.sink.push(error);
                     continue;
                 }
-                let text = match read(&place) {
+                let text = match self.trees.files().read(&place) {
                     Ok(text) => text,
                     Err(e) => {
-                        s.sink.push(no_such_module::error(m.name.span, &m.name.text, &place, &e));
+                        let error = no_such_module::error(m.name.span, &m.name.text, &place, &e);
+                        self.trees.report.sink.push(error);
                         lost = true;
                         continue;
                     }
@@ -155,7 +156,7 @@ impl Loader {
 
     /// Notes the names of a module's items.
     fn note_names(&mut self, m: usize) {
-        let module = &self.modules[m];
+        let module = &self.trees.all()[m];
         let (names, all) = (&mut self.names, &mut self.all_names);
         each_module(&module.items, &mut |items, inside| {
             let mut path = module.path.clone();
@@ -168,8 +169,8 @@ impl Loader {
         });
     }
 
-    fn find_libraries(&mut self, s: &mut Session, m: usize) {
-        let module = &self.modules[m];
+    fn find_libraries(&mut self, m: usize) {
+        let module = &self.trees.all()[m];
         let mut wanted: Vec<(Use, Vec<Box<str>>)> = Vec::new();
         each_module(&module.items, &mut |items, inside| {
             let path = module.path.iter().chain(inside.iter().map(|n| &n.text));
@@ -194,15 +195,15 @@ impl Loader {
             let own = matches!(&*first.text, "self" | "super" | "Self")
                 || is_own(&local_names)
                 || (0..=outermost).any(|n| self.names.get(&(library, path[..n].to_vec())).is_some_and(is_own));
-            if !own && !self.find_library(s, m, &u) {
+            if !own && !self.find_library(m, &u) {
                 // Names that the library would declare are not reported as unknown.
-                self.modules[m].open_names = true;
+                Arc::make_mut(&mut self.trees.modules_mut()[m]).open_names = true;
             }
         }
     }
 
     /// Queues the files of a library. Returns `false` if there is no such library.
-    fn find_library(&mut self, s: &mut Session, m: usize, u: &Use) -> bool {
+    fn find_library(&mut self, m: usize, u: &Use) -> bool {
         let names: Vec<&str> = u.names.iter().map(|n| &*n.text).collect();
         let mut searched = Vec::new();
         for n in (1..=names.len()).rev() {
@@ -210,7 +211,12 @@ impl Loader {
             if self.libraries.contains(&library) {
                 return true;
             }
-            match libraries::find(&library, &self.file_names[m], &s.options.library_folders) {
+            match libraries::find(
+                &library,
+                &self.file_names[m],
+                &self.trees.options.library_folders,
+                self.trees.files(),
+            ) {
                 Ok(files) => {
                     let path: Vec<Box<str>> = names[..n].iter().map(|n| (*n).into()).collect();
                     for (name, text) in files {
@@ -228,7 +234,7 @@ impl Loader {
             return true;
         }
         let span = u.names.iter().map(|n| n.span).reduce(Span::to).unwrap_or_default();
-        s.sink.push(no_such_library::error(span, &names.join("::"), &searched));
+        self.trees.report.sink.push(no_such_library::error(span, &names.join("::"), &searched));
         // A library is only searched once.
         self.libraries.insert(names.join("::"));
         false

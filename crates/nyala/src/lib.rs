@@ -21,150 +21,40 @@ mod ensures;
 pub mod explain;
 mod faults;
 pub mod files;
+pub mod front;
 pub mod json;
 pub mod libraries;
 mod one_function;
+mod options;
 pub mod outputs;
 pub mod pipelines;
 mod progress;
+pub mod report;
 pub mod run;
 mod statics;
 pub mod testing;
 pub mod tuning;
 
 pub use emit::{emit, emit_deepest_loop, emit_drivers_code, run_pass};
+pub use front::{Files, FrontEnd, Trees};
+pub use options::*;
+pub use report::{Failed, Report, Timing};
 
-use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_cpu};
+use crate::diagnostics::{constant_fault, heap_closure, unknown_cpu};
 use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Calls, Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_flat::ensure::{Origins, Stage};
-use nyala_gen_llvm::Sanitizer;
 use nyala_ir::ensure::Ensure;
 use nyala_ir::{Builtin, Cont, Node, Target, World};
 use nyala_specialize::record::Record;
-use nyala_syntax::ast;
 use object::{Object, ObjectSection, ObjectSymbol};
 use rustc_hash::FxHashSet;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 /// Writes out what programs of this process have printed.
 pub fn flush() {
     nyala_runtime::nyala_flush();
-}
-
-/// The language options that a compilation heeds.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// 0 to 3.
-    pub opt_level: u8,
-    /// Whether annotations are heeded (`--no-pe`).
-    pub partial_evaluation: bool,
-    /// The budget of partial evaluation, as a multiple of the default.
-    pub pe_budget: f64,
-    /// The prelude is in scope.
-    pub prelude: bool,
-    /// The triple of the machine to make code for; `None` is this machine.
-    pub target: Option<String>,
-    /// LLVM's name of the CPU; `None` is this machine's, or a foreign target's least.
-    pub cpu: Option<String>,
-    /// Further CPUs that each function is made for in what is built; the best is chosen when it is loaded.
-    pub more_cpus: Vec<String>,
-    /// Width in bits of the vectors that LLVM uses for plain loops (`--prefer-vector-width`).
-    pub vector_width: Option<u32>,
-    /// Emit debug information: functions and lines (`-g`).
-    pub debug: bool,
-    /// Names of statics and the initializers they get instead of their own (`-D`).
-    pub defines: Vec<(String, String)>,
-    /// The file with values that `nyala tune` found, if these are wanted.
-    pub tuned: Option<PathBuf>,
-    /// Folders with libraries (`-L`, `NYALA_PATH`).
-    pub library_folders: Vec<PathBuf>,
-    /// Where native code is kept between runs.
-    pub cache: Option<cache::Objects>,
-    /// The device that kernels run on (`--device`).
-    pub device: Device,
-    /// The code of kernels for CUDA: PTX for an architecture such as `sm_90`, or [`CUDA_SOURCE`]; `None` is PTX for
-    /// [`CUDA_LEAST`] (`--cuda`).
-    pub cuda: Option<String>,
-    /// The architecture of AMD's GPUs that kernels are made for; `None` is [`AMDGPU_USUAL`] (`--amdgpu`).
-    pub amdgpu: Option<String>,
-    /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
-    pub wrap: bool,
-    /// What native code checks while it runs (`--check`).
-    pub checks: nyala_checks::Checks,
-    /// The tool that native code reports its accesses of memory to (`--sanitize`).
-    pub sanitizer: Option<Sanitizer>,
-    /// Tell on standard error, a terminal, which pass takes more than a second.
-    pub progress: bool,
-    /// Codes of warnings that are not reported (`--allow`).
-    pub allow: Vec<String>,
-    /// Codes of warnings that are errors; `warnings` stands for all (`--deny`).
-    pub deny: Vec<String>,
-    /// Verify after every pass.
-    pub verify: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            opt_level: 3,
-            partial_evaluation: true,
-            pe_budget: 1.0,
-            prelude: true,
-            target: None,
-            cpu: None,
-            more_cpus: Vec::new(),
-            vector_width: None,
-            debug: false,
-            defines: Vec::new(),
-            tuned: None,
-            library_folders: Vec::new(),
-            cache: None,
-            device: Device::Own,
-            cuda: None,
-            amdgpu: None,
-            wrap: false,
-            checks: nyala_checks::Checks::default(),
-            progress: false,
-            sanitizer: None,
-            allow: Vec::new(),
-            deny: Vec::new(),
-            verify: cfg!(debug_assertions),
-        }
-    }
-}
-
-/// The device that kernels run on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Device {
-    /// The one that their launch names.
-    Own,
-    /// The host's CPU, which stands for all devices.
-    Host,
-    /// A device of a platform, an index of [`PLATFORMS`](nyala_ir::lanes::PLATFORMS), with its number. It stands for all.
-    One(u32, u32),
-}
-
-/// The value of [`Options::cuda`] for CUDA C++.
-pub const CUDA_SOURCE: &str = "source";
-/// The oldest architecture of NVIDIA's GPUs that kernels are made for.
-pub const CUDA_LEAST: &str = "sm_75";
-
-/// The architecture of AMD's GPUs that kernels are made for, if none is named.
-pub const AMDGPU_USUAL: &str = "gfx90a";
-
-/// Time and size of one pass.
-#[derive(Clone, Debug)]
-pub struct Timing {
-    /// Its key in `--time-passes`.
-    pub pass: &'static str,
-    /// Wall time.
-    pub time: Duration,
-    /// How much there was afterwards, in the unit of the pass's result (values, instructions).
-    pub size: usize,
 }
 
 /// The error of everything here: what is wrong stands in the session's sink.
@@ -184,11 +74,9 @@ pub struct Session {
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
     /// Names and texts of the files given.
-    files: Vec<(String, String)>,
+    files: Files,
     /// The files of libraries in the program checked last, the prelude included.
     library_files: Vec<FileId>,
-    /// The file of tuned values for statics, of the program parsed last.
-    tuned_file: Option<FileId>,
     /// The calls that were unfolded in the program specialized last.
     calls: Calls,
     /// The assertions on code of the program lowered last.
@@ -214,9 +102,8 @@ impl Session {
             sink: Sink::default(),
             timings: Vec::new(),
             faulted: None,
-            files: Vec::new(),
+            files: Files::default(),
             library_files: Vec::new(),
-            tuned_file: None,
             calls: Calls::default(),
             ensures: Vec::new(),
             steps: None,
@@ -225,17 +112,17 @@ impl Session {
 
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.files.push((name.into(), text.into()));
+        self.files.add(name, text);
     }
 
     /// The names of the files given.
     pub fn program_files(&self) -> Vec<String> {
-        self.files.iter().map(|f| f.0.clone()).collect()
+        self.files.names()
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
     pub fn time<T>(&mut self, pass: &'static str, f: impl FnOnce(&mut Session) -> T, size: impl Fn(&T) -> usize) -> T {
-        let start = Instant::now();
+        let start = std::time::Instant::now();
         let line = self.options.progress.then(|| {
             let steps = self.steps.clone().map(|steps| (steps, self.sources.clone()));
             progress::Line::start(pass, steps)
@@ -311,96 +198,70 @@ impl Session {
         }
     }
 
+    /// The front end of the files. Its report becomes the session's.
+    fn front(&mut self) -> Result<FrontEnd, Reported> {
+        let front = FrontEnd::new(self.options.clone(), self.files.clone());
+        self.library_files = front.report.libraries.to_vec();
+        self.take(front.report.clone());
+        self.checked(Some(front))
+    }
+
+    fn take(&mut self, report: Report) {
+        self.sources = report.sources;
+        self.sink.diagnostics.extend(report.sink.diagnostics);
+        self.timings.extend(report.timings);
+    }
+
     /// Syntax trees of the program's files, then those of the libraries they use.
-    pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
-        let loaded = self.parse_all();
-        self.checked(Some(loaded.modules))
+    pub fn parse(&mut self) -> Result<Trees, Reported> {
+        let trees = Trees::new(self.options.clone(), self.files.clone());
+        self.take(trees.report.clone());
+        self.checked(Some(trees))
     }
 
-    fn parse_all(&mut self) -> files::Loaded {
-        self.time(
-            "parse",
-            |s| {
-                let mut loaded = s.read_files();
-                s.define_statics(&mut loaded.modules);
-                s.tuned_file = s.define_tuned(&mut loaded.modules);
-                loaded
-            },
-            |loaded| loaded.modules.len(),
-        )
-    }
-
-    /// Gives statics the initializers of `-D`.
-    fn define_statics(&mut self, modules: &mut [ast::Module]) {
-        for (name, value) in self.options.defines.clone() {
-            let place = tuning::find_static(modules, &name);
-            let file = self.sources.add(format!("<-D {name}>"), value.clone());
-            let Some((m, item)) = place else {
-                let span = Span::new(file, 0, value.len());
-                let similar = tuning::similar_static(modules, &name);
-                self.sink.push(no_such_static::error(span, &name, &value, similar));
-                continue;
-            };
-            let init = nyala_syntax::parse_expr(file, &value, &mut modules[m], &mut self.sink);
-            if let (Some(init), ast::ItemKind::Static(s)) = (init, &mut modules[m].items[item].kind) {
-                s.init = Some(init);
+    /// The candidates of the program. `given` are names and lists of `-D`, which replace the program's.
+    pub fn candidates(&mut self, given: &[(String, String)]) -> Result<tuning::Space, Reported> {
+        let trees = Trees::new(self.options.clone(), self.files.clone());
+        self.sources = trees.report.sources.clone();
+        match trees.candidates(given) {
+            Ok(space) => Ok(space),
+            Err(failed) => {
+                self.take(*failed);
+                Err(Reported)
             }
         }
     }
 
-    /// The result of `f` on the checked program.
-    fn checked_program<T>(
-        &mut self,
-        f: impl FnOnce(&mut Session, &nyala_sema::Program) -> Result<T, Reported>,
-    ) -> Result<T, Reported> {
-        let before = self.sink.diagnostics.len();
-        // Errors of the parser do not keep the checker from finding others.
-        let loaded = self.parse_all();
-        let (files, libraries) = loaded.modules.split_at(loaded.n_program);
-        let prelude = self.options.prelude.then(|| {
-            let (name, text) = libraries::PRELUDE;
-            let file = self.sources.add(name, text);
-            ast::Module { library: true, ..nyala_syntax::parse(file, text, &mut self.sink) }
-        });
-        self.library_files = libraries.iter().chain(&prelude).filter_map(|m| m.file).collect();
-        let folders = self.options.library_folders.clone();
-        let exports = || libraries::exports(&folders);
-        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files, exports: &exports };
-        let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
-        self.forgive_candidates(files);
-        if self.tuned_file.is_some()
-            && let Some(warning) = self.blames_tuned(before)
-        {
-            self.options.tuned = None;
-            self.sink.diagnostics.truncate(before);
-            let result = self.checked_program(f);
-            // With errors of its own the program is no measure of the values.
-            if !self.sink.has_errors() {
-                self.sink.push(warning);
-            }
-            return result;
-        }
-        let program = self.checked(program)?;
-        f(self, &program)
+    /// Reports an error if no file can be written at `out`: before work is done for it.
+    pub fn check_place(&mut self, out: &std::path::Path) -> Result<(), Reported> {
+        files::check_place(out).map_err(|d| self.report(*d))
+    }
+
+    /// Reports an error if `out` is a file that was read, so that no source is overwritten.
+    pub fn check_output(&mut self, out: &std::path::Path) -> Result<(), Reported> {
+        files::check_output(&self.sources, out).map_err(|d| self.report(*d))
     }
 
     /// The C header of the program's exported functions, guarded by the macro `guard`.
     pub fn header(&mut self, guard: &str) -> Result<String, Reported> {
-        self.checked_program(|s, program| nyala_sema::header(program, &s.sources, guard).map_err(|d| s.report(*d)))
+        let front = self.front()?;
+        front.header(guard).map_err(|failed| {
+            self.sink = failed.sink;
+            Reported
+        })
     }
 
     /// The program's graph. Everything the user can simply have wrong is reported here.
     pub fn graph(&mut self) -> Result<World, Reported> {
         self.check_cpus()?;
         let spaces = self.target().spaces;
-        let mut world = self.checked_program(|s, program| {
-            let world = s.time(
-                "lower",
-                |s| nyala_sema::lower(program, &s.sources, spaces, s.options.wrap, &mut s.sink),
-                |w| w.as_ref().map_or(0, World::n_vals),
-            );
-            s.checked(world)
-        })?;
+        let front = self.front()?;
+        let world = self.time(
+            "lower",
+            |s| nyala_sema::lower(front.program(), &s.sources, spaces, s.options.wrap, &mut s.sink),
+            |w| w.as_ref().map_or(0, World::n_vals),
+        );
+        let mut world = self.checked(world)?;
         self.ensures = std::mem::take(&mut world.ensures);
         world.keeps_faults = self.checks() != nyala_checks::Checks::default();
         self.compute_statics(&mut world)?;

@@ -2,6 +2,7 @@
 //! std::text::*;` (`std/text.impala`). They are searched for beside the file, in the folders of `-L` and `NYALA_PATH`,
 //! then among those embedded in the binary.
 
+use crate::front::Files;
 use nyala_base::{Sink, Sources};
 use nyala_sema::Exports;
 use std::path::{Path, PathBuf};
@@ -77,12 +78,17 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
 }
 
 /// The names and texts of the library's files, or the paths that were searched.
-pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
+pub fn find(
+    library: &str,
+    from: &str,
+    folders: &[PathBuf],
+    files: &Files,
+) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut tried = Vec::new();
     let beside = Path::new(from).parent().map(Path::to_path_buf);
     for folder in beside.iter().chain(folders) {
         let path = folder.join(format!("{}.impala", library.replace("::", "/")));
-        if let Ok(text) = crate::files::read(&path) {
+        if let Ok(text) = files.read(&path) {
             return Ok(vec![(path.display().to_string(), text)]);
         }
         tried.push(path.display().to_string());

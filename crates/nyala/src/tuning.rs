@@ -33,13 +33,16 @@
 pub mod plot;
 pub mod search;
 
+use crate::Device;
 use crate::diagnostics::{bad_candidates, bad_tune_file, no_candidates, no_such_static, tuned_values};
-use crate::{Device, Reported, Session};
+use crate::front::{FrontEnd, Trees};
+use crate::report::Failed;
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Span};
 use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS};
 use nyala_syntax::ast;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A static, and its candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,13 +166,13 @@ fn candidate_lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 }
 
 /// The indices of the top-level static of this name: of its module, and among the module's items.
-pub(crate) fn find_static(modules: &[ast::Module], name: &str) -> Option<(usize, usize)> {
+pub(crate) fn find_static(modules: &[Arc<ast::Module>], name: &str) -> Option<(usize, usize)> {
     let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
     modules.iter().enumerate().find_map(|(m, module)| Some((m, module.items.iter().position(is_it)?)))
 }
 
 /// An existing static with a name similar to `name`.
-pub(crate) fn similar_static<'a>(modules: &'a [ast::Module], name: &str) -> Option<&'a str> {
+pub(crate) fn similar_static<'a>(modules: &'a [Arc<ast::Module>], name: &str) -> Option<&'a str> {
     let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
         ast::ItemKind::Static(s) => Some(&*s.name.text),
         _ => None,
@@ -180,18 +183,17 @@ pub(crate) fn similar_static<'a>(modules: &'a [ast::Module], name: &str) -> Opti
 /// The space of a search: the statics with several values, and the statics with one value, with that value.
 pub type Space = (Vec<Parameter>, Vec<(String, String)>);
 
-impl Session {
+impl Trees {
     /// The candidates of the program. `given` are names and lists of `-D`, which replace the program's.
-    pub fn candidates(&mut self, given: &[(String, String)]) -> Result<Space, Reported> {
-        let loaded = self.parse_all();
+    pub fn candidates(mut self, given: &[(String, String)]) -> Result<Space, Failed> {
         let mut lists: Vec<(String, Span, Result<Vec<String>, String>)> = Vec::new();
         for (name, text) in given {
-            let file = self.sources.add(format!("<-D {name}>"), text.clone());
+            let file = self.report.sources.add(format!("<-D {name}>"), text.clone());
             lists.push((name.clone(), Span::new(file, 0, text.len()), parse_values(text)));
         }
         let is_given = |name: &str| given.iter().any(|g| g.0 == name);
-        for file in loaded.modules[..loaded.n_program].iter().filter_map(|m| m.file) {
-            for (place, text) in candidate_lines(self.sources.text(file)) {
+        for file in self.program().iter().filter_map(|m| m.file) {
+            for (place, text) in candidate_lines(self.report.sources.text(file)) {
                 let (name, list) = match text.split_once(':') {
                     Some((name, list)) if is_name(name.trim()) => (name.trim(), parse_values(list)),
                     _ => ("", Err("expected `//! tune NAME: VALUE, VALUE, …`".into())),
@@ -206,34 +208,35 @@ impl Session {
             let mut list = match list {
                 Ok(list) => list,
                 Err(why) => {
-                    self.sink.push(bad_candidates::error(span, &why));
+                    self.report.sink.push(bad_candidates::error(span, &why));
                     continue;
                 }
             };
             if parameters.iter().any(|p| p.name == name) {
-                self.sink.push(bad_candidates::error(span, &format!("`{name}` has candidates already")));
+                self.report.sink.push(bad_candidates::error(span, &format!("`{name}` has candidates already")));
                 continue;
             }
-            let Some((m, item)) = find_static(&loaded.modules, &name) else {
-                let similar = similar_static(&loaded.modules, &name);
-                self.sink.push(no_such_static::error(span, &name, &list[0], similar));
+            let Some((m, item)) = find_static(self.all(), &name) else {
+                let similar = similar_static(self.all(), &name);
+                self.report.sink.push(no_such_static::error(span, &name, &list[0], similar));
                 continue;
             };
             if is_given(&name) && list.len() == 1 {
                 fixed.push((name, list.remove(0)));
                 continue;
             }
-            let module = &loaded.modules[m];
+            let module = &self.all()[m];
             let init = match &module.items[item].kind {
                 ast::ItemKind::Static(s) => s.init.map(|init| module[init].span),
                 _ => None,
             };
             let Some(init) = init else {
-                self.sink
+                self.report
+                    .sink
                     .push(bad_candidates::error(span, &format!("`{name}` has no initializer to compare them with")));
                 continue;
             };
-            let written = &self.sources.text(init.file)[init.lo as usize..init.hi as usize];
+            let written = &self.report.sources.text(init.file)[init.lo as usize..init.hi as usize];
             let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
             list.retain(|v| *v != written);
             if !list.is_empty() {
@@ -241,15 +244,16 @@ impl Session {
                 parameters.push(Parameter { name, values: list });
             }
         }
-        if parameters.is_empty() && !self.sink.has_errors() {
-            self.sink.push(no_candidates::error());
+        if parameters.is_empty() && !self.report.sink.has_errors() {
+            self.report.sink.push(no_candidates::error());
         }
-        self.checked(Some((parameters, fixed)))
+        let options = self.options.clone();
+        self.report.checked(&options, Some((parameters, fixed)))
     }
 
     /// Replaces the initializers of statics by tuned values. Returns the file with these, if any was used.
-    pub(crate) fn define_tuned(&mut self, modules: &mut [ast::Module]) -> Option<FileId> {
-        let target = self.target();
+    pub(crate) fn define_tuned(&mut self) -> Option<FileId> {
+        let target = self.options.target();
         let native = target.is_native && target.cpu.is_none() && self.options.more_cpus.is_empty();
         let path = self.options.tuned.clone().filter(|_| native)?;
         let shown = path.display().to_string();
@@ -257,16 +261,17 @@ impl Session {
             Ok(text) => text,
             Err(_) if !path.exists() => return None,
             Err(e) => {
-                self.sink.push(bad_tune_file::warning(Span::NONE, format!("cannot read `{shown}`: {e}")));
+                self.report.sink.push(bad_tune_file::warning(Span::NONE, format!("cannot read `{shown}`: {e}")));
                 return None;
             }
         };
-        let file = self.sources.add(&shown, text.clone());
+        let file = self.report.sources.add(&shown, text.clone());
         let sections = match sections(&text) {
             Ok(sections) => sections,
             Err(place) => {
                 let span = Span::new(file, place.start, place.end);
-                self.sink
+                self.report
+                    .sink
                     .push(bad_tune_file::warning(span, "expected `[MACHINE]`, `NAME = VALUE` or `# comment`".into()));
                 return None;
             }
@@ -279,62 +284,61 @@ impl Session {
                 continue;
             }
             let span = Span::new(file, place.start, place.end);
-            let Some((m, item)) = find_static(modules, name) else {
+            let Some((m, item)) = find_static(self.all(), name) else {
                 let warning =
                     bad_tune_file::warning(span, format!("the program has no top-level static `{name}` any more"));
-                self.sink.push(warning.hint_similar(similar_static(modules, name)));
+                self.report.sink.push(warning.hint_similar(similar_static(self.all(), name)));
                 continue;
             };
             // The expression has its place in that file, so that errors point there.
             let value = &text[place];
             let alone = " ".repeat(span.lo as usize) + value;
-            let was_broken = modules[m].broken;
+            let module = Arc::make_mut(&mut self.modules_mut()[m]);
+            let was_broken = module.broken;
             let mut sink = Sink::default();
-            let init = nyala_syntax::parse_expr(file, &alone, &mut modules[m], &mut sink);
-            modules[m].broken = was_broken;
-            match (init, &mut modules[m].items[item].kind) {
+            let init = nyala_syntax::parse_expr(file, &alone, module, &mut sink);
+            module.broken = was_broken;
+            match (init, &mut module.items[item].kind) {
                 (Some(init), ast::ItemKind::Static(s)) if !sink.has_errors() => {
                     s.init = Some(init);
                     used.push(format!("{name} = {value}"));
                 }
-                _ => self.sink.push(bad_tune_file::warning(span, format!("`{value}` is no expression"))),
+                _ => self.report.sink.push(bad_tune_file::warning(span, format!("`{value}` is no expression"))),
             }
         }
         if used.is_empty() {
             return None;
         }
-        self.sink.push(tuned_values::info(&used.join(", "), &shown));
+        self.report.sink.push(tuned_values::info(&used.join(", "), &shown));
         Some(file)
     }
+}
 
-    /// A warning to replace the errors since `since`, if the program only has them because of its tuned values.
-    pub(crate) fn blames_tuned(&self, since: usize) -> Option<Diagnostic> {
-        let path = self.options.tuned.as_ref()?;
-        let mut found = self.sink.diagnostics[since..].iter();
-        let error = found.find(|d| d.severity == Severity::Error)?;
-        let message = format!("the values in `{}` do not fit the program any more: {}", path.display(), error.message);
-        Some(bad_tune_file::warning(Span::NONE, message))
-    }
+/// A warning to replace the errors of a program, if it only has them because of its tuned values.
+pub(crate) fn blames(front: &FrontEnd) -> Option<Diagnostic> {
+    let path = front.options.tuned.as_ref()?;
+    let error = front.report.sink.diagnostics.iter().find(|d| d.severity == Severity::Error)?;
+    let message = format!("the values in `{}` do not fit the program any more: {}", path.display(), error.message);
+    Some(bad_tune_file::warning(Span::NONE, message))
+}
 
-    /// Removes warnings of unused items that are used by other candidates of a static.
-    pub(crate) fn forgive_candidates(&mut self, modules: &[ast::Module]) {
-        let mut lists = String::new();
-        for file in modules.iter().filter_map(|m| m.file) {
-            candidate_lines(self.sources.text(file))
-                .for_each(|(_, list)| lists = std::mem::take(&mut lists) + list + "\n");
-        }
-        if lists.is_empty() {
-            return;
-        }
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let words: Vec<&str> = lists.split(|c| !is_word(c)).collect();
-        let sources = &self.sources;
-        self.sink.diagnostics.retain(|d| {
-            let span = d.primary.span;
-            let name = sources.text(span.file).get(span.lo as usize..span.hi as usize).unwrap_or("");
-            d.code != "unused-name" || !words.contains(&name)
-        });
+/// Removes warnings of unused items that are used by other candidates of a static.
+pub(crate) fn forgive_candidates(front: &mut FrontEnd) {
+    let mut lists = String::new();
+    for file in front.trees().program().iter().filter_map(|m| m.file) {
+        candidate_lines(front.report.sources.text(file)).for_each(|(_, list)| lists += &format!("{list}\n"));
     }
+    if lists.is_empty() {
+        return;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let words: Vec<&str> = lists.split(|c| !is_word(c)).collect();
+    let sources = &front.report.sources;
+    front.report.sink.diagnostics.retain(|d| {
+        let span = d.primary.span;
+        let name = sources.text(span.file).get(span.lo as usize..span.hi as usize).unwrap_or("");
+        d.code != "unused-name" || !words.contains(&name)
+    });
 }
 
 /// The machine that values are found for: this one's CPU and, if kernels run on one device, the name of that.

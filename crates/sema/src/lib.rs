@@ -1,7 +1,7 @@
 //! Names, types, and lowering to the graph; the last place where the user can simply be wrong.
 //!
 //! ```text
-//! check(&Input { prelude, files, … }, sink) -> Option<Program>     names and types, all errors
+//! check(&Input { prelude, files, … }, sink) -> Program     names and types, all errors
 //! lower(&program, …, sink) -> Option<World>                        the graph
 //! ```
 #![forbid(unsafe_code)]

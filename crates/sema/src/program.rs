@@ -48,8 +48,8 @@ pub const PROGRAM: NsId = NsId(1);
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub prelude: Option<&'a Module>,
-    pub libraries: &'a [Module],
-    pub files: &'a [Module],
+    pub libraries: &'a [Arc<Module>],
+    pub files: &'a [Arc<Module>],
     /// The names of all libraries that could be used, which are only collected for hints.
     pub exports: &'a (dyn Fn() -> Vec<Exports> + Sync),
 }
@@ -382,7 +382,8 @@ pub enum CallKind {
     Place,
 }
 
-/// The outcome of [`check`](crate::check()).
+/// The outcome of [`check`](crate::check()). Of a program with errors it has what is known: names that mean nothing are
+/// [`Entity::Error`], and expressions without a type have `TypeTable::ERROR`.
 #[derive(Debug)]
 pub struct Program<'a> {
     pub(crate) modules: Vec<&'a Module>,
@@ -451,7 +452,8 @@ impl Names for Program<'_> {
 impl<'a> Program<'a> {
     /// The syntax trees of `input`; nothing is known of them.
     pub(crate) fn new(input: Input<'a>) -> Self {
-        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.libraries).chain(input.files).collect();
+        let others = input.libraries.iter().chain(input.files).map(|m| &**m);
+        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(others).collect();
         let mut bases = Vec::with_capacity(modules.len());
         let mut n_exprs = 0u32;
         for module in &modules {

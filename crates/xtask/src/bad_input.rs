@@ -237,7 +237,7 @@ fn examine(text: &str) -> Result<(), String> {
     let mut s = Session::new(Options { verify: true, ..Options::default() });
     s.add_file(NAME, text);
     let trees = s.parse();
-    for tree in trees.iter().flatten() {
+    for tree in trees.iter().flat_map(|t| t.all()) {
         nyala_syntax::print(tree);
     }
     let has_syntax_errors = trees.is_err();

@@ -179,7 +179,7 @@ fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
 }
 
 /// Collects the diagnostics of all phases of the compiler.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Sink {
     pub diagnostics: Vec<Diagnostic>,
 }

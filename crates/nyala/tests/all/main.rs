@@ -2,4 +2,5 @@
 
 mod checked;
 mod explanations;
+mod front;
 mod math;

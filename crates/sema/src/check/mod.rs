@@ -48,8 +48,8 @@ use std::sync::Arc;
 use types::{Alias, AliasState, Aliases, Signature};
 use unit::{Final, Need, Pending, Unit, Want};
 
-/// Checks names and types of a program. `None` if `sink` has errors then.
-pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
+/// Checks names and types of a program. Only a program without errors can be [lowered](crate::lower()).
+pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Program<'a> {
     let input = *input;
     crate::on_big_stack(move || {
         let mut checker = Checker::new(input, sink);
@@ -61,7 +61,7 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
         let used = std::mem::take(&mut checker.uses.fns);
         let program = checker.finish();
         launches::check_launches(&program, &used, sink);
-        (!sink.has_errors()).then_some(program)
+        program
     })
 }
 

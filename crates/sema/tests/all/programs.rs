@@ -35,10 +35,13 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let prelude_id = sources.add("prelude.impala", PRELUDE);
     let prelude = nyala_syntax::parse(prelude_id, PRELUDE, &mut sink);
     let file = sources.add("t.impala", text);
-    let files = [nyala_syntax::parse(file, text, &mut sink)];
+    let files = [std::sync::Arc::new(nyala_syntax::parse(file, text, &mut sink))];
     let program =
         check_program(&Input { prelude: Some(&prelude), libraries: &[], files: &files, exports: &Vec::new }, &mut sink);
-    let world = program.and_then(|p| lower(&p, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink));
+    let world = match sink.has_errors() {
+        true => None,
+        false => lower(&program, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink),
+    };
     let mut out = String::new();
     // The programs are short: what they declare is seldom used.
     sink.diagnostics.retain(|d| d.code != "unused-name");
