@@ -14,7 +14,7 @@ const MAX_LINES: usize = 900;
 /// A source file with more lines must be on the map.
 const MAX_LINES_OFF_MAP: usize = 100;
 /// The folders that paths on the map begin with.
-const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "examples/", "lib/", "tests/"];
+const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "editors/", "examples/", "lib/", "tests/"];
 /// The pages in the root.
 const PAGES: &[&str] = &["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"];
 /// The page with the table of papers.

@@ -13,6 +13,7 @@ mod command;
 mod common;
 mod cpus;
 mod doc;
+mod editors;
 mod explain;
 mod faults;
 mod format;
