@@ -36,6 +36,18 @@ pub fn load_llvm() -> Result<(), String> {
     handle().map(|_| ())
 }
 
+/// LLVM's version, as in `22.1.0`.
+///
+/// # Errors
+/// The loader's message, as for [`load_llvm`].
+pub fn llvm_version() -> Result<String, String> {
+    load_llvm()?;
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: the function writes three numbers.
+    unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    Ok(format!("{major}.{minor}.{patch}"))
+}
+
 fn handle() -> Result<*mut c_void, String> {
     let handle = LIBRARY.get_or_init(|| {
         let path = CString::new(LLVM_LIBRARY).map_err(|e| e.to_string())?;

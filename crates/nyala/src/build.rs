@@ -11,7 +11,7 @@ use object::{Object, ObjectSymbol};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The kind of file that `nyala build` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +246,7 @@ fn needs_runtime(object: &[u8]) -> bool {
     file.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(is_ours))
 }
 
-/// The path of the runtime library: as the environment says, beside the command, or in `../lib/nyala`.
+/// The path of the runtime library: as the environment says, beside the command, in `../lib/nyala`, or made now.
 fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
     let mut places = Vec::new();
     if let Some(named) = std::env::var_os("NYALA_RUNTIME").filter(|v| !v.is_empty()) {
@@ -262,7 +262,52 @@ fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
         return Ok(found.clone());
     }
     let tried: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-    Err(Box::new(runtime_not_found::error(&tried)))
+    let is_named = std::env::var_os("NYALA_RUNTIME").is_some_and(|v| !v.is_empty());
+    let made = if is_named { Err("it is not made where the environment names it".into()) } else { made_runtime() };
+    made.map_err(|why| Box::new(runtime_not_found::error(&tried, &why)))
+}
+
+/// The runtime library, made of the source that this command was made of: `cargo install` installs commands only. It is kept
+/// for this build of the command.
+///
+/// # Errors
+/// Why it cannot be made.
+fn made_runtime() -> Result<PathBuf, String> {
+    let kept = nyala_runtime::Cache::of_user("runtime").ok_or("`HOME` is not set")?;
+    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    let folder = kept.folder().join(crate::cache::key_of_file(&exe));
+    let library = folder.join(RUNTIME);
+    if library.is_file() {
+        return Ok(library);
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = source.join("Cargo.toml");
+    if !manifest.is_file() || !source.join("crates/runtime").is_dir() {
+        return Err(format!("its source is not in `{}` anymore", source.display()));
+    }
+    eprintln!("note: making the runtime library, once for this installation: cargo build --release -p nyala-runtime");
+    // What Cargo has made there is not made again.
+    let own = source.join("target");
+    let target = if own.join("release").is_dir() { own } else { folder.join("target") };
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--quiet", "--package", "nyala-runtime", "--manifest-path"]).arg(&manifest);
+    let status = cargo.arg("--target-dir").arg(&target).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.map_err(|e| format!("the command `cargo` does not start: {e}"))?;
+    if !status.success() {
+        return Err("the command `cargo` fails".into());
+    }
+    let keep = || {
+        std::fs::create_dir_all(&folder)?;
+        let fresh = tempfile::NamedTempFile::new_in(&folder)?;
+        std::fs::copy(target.join("release").join(RUNTIME), fresh.path())?;
+        fresh.persist(&library).map_err(|e| e.error)?;
+        Ok(())
+    };
+    keep().map_err(|e: std::io::Error| e.to_string())?;
+    if target.starts_with(&folder) {
+        let _ = std::fs::remove_dir_all(&target);
+    }
+    Ok(library)
 }
 
 /// Runs the system's compiler driver and binary tools in a temporary folder.

@@ -61,6 +61,11 @@ impl Objects {
     }
 }
 
+/// A name for what is kept for this build of a file.
+pub(crate) fn key_of_file(path: &Path) -> String {
+    crate::packages::key(&file_id(path))
+}
+
 /// A text that differs between builds of a file.
 fn file_id(path: &Path) -> String {
     let Ok(m) = std::fs::metadata(path) else { return path.display().to_string() };

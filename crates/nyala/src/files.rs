@@ -2,14 +2,15 @@
 //!
 //! `mod m;` means `m.impala` beside the file that it is in; inside of `mod a { … }` it means `a/m.impala`. A `use`
 //! whose first name the program does not define means a library: `use a::b::f;` means the first of `a/b/f.impala`,
-//! `a/b.impala` and `a.impala` that exists.
+//! `a/b.impala` and `a.impala` that exists. [`crate::packages`] says where libraries of packages lie.
 
-use crate::diagnostics::{cannot_write, module_twice, no_such_library, no_such_module};
+use crate::diagnostics::{cannot_write, module_twice, no_such_library, no_such_module, package_twice};
 use crate::front::Trees;
 use crate::libraries;
+use crate::packages::{self, PackageId, Packages};
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_syntax::ast::{ExprKind, Item, ItemKind, Module, Name, Stmt, Use};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File as OpenFile;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ struct File {
     text: String,
     path: Vec<Box<str>>,
     library: bool,
+    package: Option<PackageId>,
 }
 
 /// An error if no file can be written at `out`: before work is done for it.
@@ -58,13 +60,17 @@ pub(crate) struct Loader<'a> {
     queue: Vec<File>,
     /// The names of the files, by module.
     file_names: Vec<String>,
+    /// The package that each file belongs to.
+    owners: Vec<Option<PackageId>>,
+    packages: Packages,
     /// The files that are read, with the `mod` that named each. A flag separates those of libraries.
     places: HashMap<(bool, PathBuf), Option<Span>>,
     /// The names of items, by module: whether it belongs to a library, and its path.
     names: HashMap<(bool, Vec<Box<str>>), Names>,
     /// The names of items of all modules.
     all_names: Names,
-    libraries: HashSet<String>,
+    /// The libraries that are read or missing, with the packages they belong to.
+    libraries: BTreeMap<String, Option<PackageId>>,
 }
 
 impl<'a> Loader<'a> {
@@ -75,21 +81,27 @@ impl<'a> Loader<'a> {
             text: text.clone(),
             path: Vec::new(),
             library: false,
+            package: None,
         });
         let mut loader = Loader {
             queue: given.collect(),
             trees,
             before,
             file_names: Vec::new(),
+            owners: Vec::new(),
+            packages: Packages::default(),
             places: HashMap::new(),
             names: HashMap::new(),
             all_names: Names::new(),
-            libraries: HashSet::new(),
+            libraries: BTreeMap::new(),
         };
         for file in &loader.queue {
             loader.places.insert((false, identity(Path::new(&file.name))), None);
         }
         loader.read_queue();
+        // Manifests come after the program's files, whose numbers do not depend on them.
+        loader.packages = packages::find(loader.trees);
+        loader.owners.fill(loader.packages.root());
         let mut n_seen = 0;
         while n_seen < loader.trees.all().len() {
             let new = n_seen..loader.trees.all().len();
@@ -98,27 +110,30 @@ impl<'a> Loader<'a> {
             n_seen = new.end;
             loader.read_queue();
         }
+        loader.hide_libraries();
     }
 
     fn read_queue(&mut self) {
         let mut next = 0;
         while next < self.queue.len() {
-            let File { name, text, path, library } = &mut self.queue[next];
+            let File { name, text, path, library, package } = &mut self.queue[next];
             let (name, text, path) = (std::mem::take(name), std::mem::take(text), std::mem::take(path));
+            let package = *package;
             let mut tree = self.trees.tree(name.clone(), text, &path, *library, self.before);
             next += 1;
-            if !self.find_modules(&tree, &name) {
+            if !self.find_modules(&tree, &name, package) {
                 // Names that these files would declare are not reported as unknown.
                 Arc::make_mut(&mut tree).open_names = true;
             }
             self.trees.add(tree);
             self.file_names.push(name);
+            self.owners.push(package);
         }
         self.queue.clear();
     }
 
     /// Queues the files of the module's `mod m;`. Returns whether all exist.
-    fn find_modules(&mut self, module: &Module, file_name: &str) -> bool {
+    fn find_modules(&mut self, module: &Module, file_name: &str, package: Option<PackageId>) -> bool {
         let mut lost = false;
         let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
         each_module(&module.items, &mut |items, inside| {
@@ -148,7 +163,8 @@ impl<'a> Loader<'a> {
                 self.places.insert(known, Some(m.name.span));
                 let mut path = module.path.clone();
                 path.extend(inside.iter().chain([&&m.name]).map(|n| n.text.clone()));
-                self.queue.push(File { name: place.display().to_string(), text, path, library: module.library });
+                let (name, library) = (place.display().to_string(), module.library);
+                self.queue.push(File { name, text, path, library, package });
             }
         });
         !lost
@@ -205,39 +221,84 @@ impl<'a> Loader<'a> {
     /// Queues the files of a library. Returns `false` if there is no such library.
     fn find_library(&mut self, m: usize, u: &Use) -> bool {
         let names: Vec<&str> = u.names.iter().map(|n| &*n.text).collect();
+        let span = u.names.iter().map(|n| n.span).reduce(Span::to).unwrap_or_default();
+        let owner = self.owners[m];
         let mut searched = Vec::new();
+        let mut hidden = None;
         for n in (1..=names.len()).rev() {
             let library = names[..n].join("::");
-            if self.libraries.contains(&library) {
+            let known = self.libraries.get(&library).copied();
+            if known.is_some_and(|origin| self.packages.sees(owner, names[0], origin)) {
                 return true;
             }
-            match libraries::find(
-                &library,
-                &self.file_names[m],
-                &self.trees.options.library_folders,
-                self.trees.files(),
-            ) {
-                Ok(files) => {
+            let places = self.places_of_libraries(m, names[0]);
+            match libraries::find(&library, &places, self.trees.files()) {
+                Ok((_, origin)) if known.is_some_and(|known| known != origin) => {
+                    let shown = |origin: Option<PackageId>| match origin {
+                        Some(package) => format!("the package `{}`", self.packages.name(package)),
+                        None => "no package".into(),
+                    };
+                    let there = shown(known.flatten());
+                    let found = package_twice::library(span, &library, &shown(origin), &there);
+                    self.trees.report.sink.push(found);
+                    return false;
+                }
+                Ok((files, origin)) => {
                     let path: Vec<Box<str>> = names[..n].iter().map(|n| (*n).into()).collect();
                     for (name, text) in files {
                         self.places.insert((true, identity(Path::new(&name))), None);
-                        self.queue.push(File { name, text, path: path.clone(), library: true });
+                        self.queue.push(File { name, text, path: path.clone(), library: true, package: origin });
                     }
-                    self.libraries.insert(library);
+                    self.libraries.insert(library, origin);
                     return true;
                 }
                 Err(tried) => searched.extend(tried),
             }
+            hidden = hidden.or(known.flatten());
+        }
+        if let Some(package) = hidden {
+            let found = no_such_library::hidden(span, &names.join("::"), self.packages.name(package));
+            self.trees.report.sink.push(found);
+            return false;
         }
         // The checker resolves a name that another `use` brings.
         if self.all_names.contains(names[0]) {
             return true;
         }
-        let span = u.names.iter().map(|n| n.span).reduce(Span::to).unwrap_or_default();
         self.trees.report.sink.push(no_such_library::error(span, &names.join("::"), &searched));
         // A library is only searched once.
-        self.libraries.insert(names.join("::"));
+        self.libraries.insert(names.join("::"), owner);
         false
+    }
+
+    /// The folders in which file `m` finds libraries whose first name is `name`, with the packages they belong to.
+    fn places_of_libraries(&self, m: usize, name: &str) -> Vec<(PathBuf, Option<PackageId>)> {
+        let owner = self.owners[m];
+        let beside = Path::new(&self.file_names[m]).parent().map(|folder| (folder.to_path_buf(), owner));
+        let package = self.packages.find(owner, name).map(|p| (self.packages.sources(p), Some(p)));
+        // Dependencies see nothing that their manifests do not name.
+        let is_program = owner == self.packages.root();
+        let folders = self.trees.options.library_folders.iter().filter(|_| is_program);
+        beside.into_iter().chain(package).chain(folders.map(|folder| (folder.clone(), None))).collect()
+    }
+
+    /// Hides from each file what belongs to packages that its own does not depend on.
+    fn hide_libraries(&mut self) {
+        if self.packages.root().is_none() {
+            return;
+        }
+        for (module, owner) in self.trees.modules_mut().iter_mut().zip(&self.owners) {
+            let mut hidden: Vec<Box<str>> = Vec::new();
+            for (library, origin) in &self.libraries {
+                let first = library.split("::").next().unwrap_or(library);
+                if !self.packages.sees(*owner, first, *origin) && hidden.iter().all(|h| **h != *first) {
+                    hidden.push(first.into());
+                }
+            }
+            if !hidden.is_empty() {
+                Arc::make_mut(module).hidden = hidden;
+            }
+        }
     }
 }
 
@@ -281,12 +342,24 @@ const MAX_BYTES: u64 = 256 << 20;
 /// # Errors
 /// The reason why the file cannot be read.
 pub fn read(path: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read = OpenFile::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|e| match e.kind() {
+    let file = OpenFile::open(path).map_err(|e| match e.kind() {
         ErrorKind::NotFound => "there is no such file".into(),
         _ => e.to_string(),
     })?;
+    read_text(file)
+}
+
+/// The text of standard input.
+///
+/// # Errors
+/// The reason why it cannot be read.
+pub fn read_standard_input() -> Result<String, String> {
+    read_text(std::io::stdin().lock())
+}
+
+fn read_text(from: impl Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("it has more than {} MiB", MAX_BYTES >> 20));
     }

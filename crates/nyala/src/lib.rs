@@ -27,6 +27,7 @@ pub mod libraries;
 mod one_function;
 mod options;
 pub mod outputs;
+pub mod packages;
 pub mod pipelines;
 mod progress;
 pub mod report;

@@ -1,11 +1,12 @@
 //! Finds libraries written in Impala: the prelude, and those that a program names, as in `use image::*;` or `use
-//! std::text::*;` (`std/text.impala`). They are searched for beside the file, in the folders of `-L` and `NYALA_PATH`,
-//! then among those embedded in the binary.
+//! std::text::*;` (`std/text.impala`). They are searched for beside the file, in packages, in the folders of `-L` and
+//! `NYALA_PATH`, then among those embedded in the binary.
 
 use crate::front::Files;
+use crate::packages::PackageId;
 use nyala_base::{Sink, Sources};
 use nyala_sema::Exports;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The name and text of the prelude, which is in scope in every program, unless `--no-prelude` is given.
 pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
@@ -77,19 +78,20 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
     std::iter::once(("prelude", PRELUDE.0, PRELUDE.1)).chain(EMBEDDED.iter().copied())
 }
 
-/// The names and texts of the library's files, or the paths that were searched.
+/// Names and texts of files.
+type Texts = Vec<(String, String)>;
+
+/// The library's files and its package, or the paths that were searched: `folders`, each of a package or none.
 pub fn find(
     library: &str,
-    from: &str,
-    folders: &[PathBuf],
+    folders: &[(PathBuf, Option<PackageId>)],
     files: &Files,
-) -> Result<Vec<(String, String)>, Vec<String>> {
+) -> Result<(Texts, Option<PackageId>), Vec<String>> {
     let mut tried = Vec::new();
-    let beside = Path::new(from).parent().map(Path::to_path_buf);
-    for folder in beside.iter().chain(folders) {
+    for (folder, package) in folders {
         let path = folder.join(format!("{}.impala", library.replace("::", "/")));
         if let Ok(text) = files.read(&path) {
-            return Ok(vec![(path.display().to_string(), text)]);
+            return Ok((vec![(path.display().to_string(), text)], *package));
         }
         tried.push(path.display().to_string());
     }
@@ -98,7 +100,7 @@ pub fn find(
         .filter(|(name, ..)| *name == library)
         .map(|(_, file, text)| (file.to_string(), text.to_string()))
         .collect();
-    if embedded.is_empty() { Err(tried) } else { Ok(embedded) }
+    if embedded.is_empty() { Err(tried) } else { Ok((embedded, None)) }
 }
 
 /// Limit on the files in folders of libraries that are read for a hint.

@@ -7,15 +7,18 @@ mod commands;
 #[global_allocator]
 static ALLOCATOR: nyala_runtime::Remapping<mimalloc::MiMalloc> = nyala_runtime::Remapping(mimalloc::MiMalloc);
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Compiler for Impala: write the general program once, let partial evaluation make the special one.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(arg_required_else_help = true)]
 struct Cli {
+    /// Print the version of this command and of LLVM
+    #[arg(short = 'V', long)]
+    version: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -33,14 +36,22 @@ enum Command {
     Doc(commands::doc::Doc),
     Doctor(commands::doctor::Doctor),
     Cache(commands::cache::CacheCommand),
+    New(commands::new::New),
+    Add(commands::add::Add),
+    Completions(commands::completions::Completions),
+    Man(commands::man::Man),
 }
 
 fn main() -> ExitCode {
     nyala_runtime::end_by_closed_pipes();
     let cli = Cli::parse();
+    let Some(what) = cli.command else {
+        // Without a verb there is an option, and this is the only one.
+        println!("{}", commands::version::text());
+        return ExitCode::SUCCESS;
+    };
     // Passes may recurse as deep as sources nest, which is limited, so they need a large stack.
-    let worker =
-        std::thread::Builder::new().name("nyala".into()).stack_size(256 << 20).spawn(move || command(cli.command));
+    let worker = std::thread::Builder::new().name("nyala".into()).stack_size(256 << 20).spawn(move || command(what));
     let code = worker.map(|w| w.join()).unwrap_or_else(|e| {
         eprintln!("nyala: cannot start a thread: {e}");
         Ok(commands::FAILED)
@@ -64,5 +75,9 @@ fn command(command: Command) -> u8 {
         Command::Doc(doc) => doc.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Cache(cache) => cache.run(),
+        Command::New(new) => new.run(),
+        Command::Add(add) => add.run(),
+        Command::Completions(completions) => completions.run(Cli::command()),
+        Command::Man(man) => man.run(Cli::command()),
     }
 }

@@ -32,6 +32,10 @@ pub struct Options {
     pub tuned: Option<PathBuf>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
+    /// Take dependencies as `nyala.lock` has them (`--locked`).
+    pub locked: bool,
+    /// Fetch no dependencies (`--offline`).
+    pub offline: bool,
     /// Where native code is kept between runs.
     pub cache: Option<cache::Objects>,
     /// The device that kernels run on (`--device`).
@@ -91,6 +95,8 @@ impl Default for Options {
             defines: Vec::new(),
             tuned: None,
             library_folders: Vec::new(),
+            locked: false,
+            offline: false,
             cache: None,
             device: Device::Own,
             cuda: None,

@@ -125,7 +125,8 @@ impl Report {
         }
         let is = |list: &[String], code: &str| list.iter().any(|c| c == code);
         let found = &mut self.sink.diagnostics;
-        found.retain(|d| d.severity != Severity::Warning || !is(allow, d.code));
+        let allowed = |code: &str| is(allow, "warnings") && !is(deny, code) || is(allow, code);
+        found.retain(|d| d.severity != Severity::Warning || !allowed(d.code));
         for d in found.iter_mut().filter(|d| d.severity == Severity::Warning) {
             if is(deny, "warnings") || is(deny, d.code) {
                 d.severity = Severity::Error;

@@ -26,6 +26,8 @@ pub struct Module {
     pub path: Vec<Box<str>>,
     /// Whether the file belongs to a library or is the prelude.
     pub library: bool,
+    /// The first names of libraries that belong to packages which this file's package does not depend on.
+    pub hidden: Vec<Box<str>>,
     pub items: Vec<Item>,
     pub exprs: Vec<Expr>,
     pub types: Vec<Type>,

@@ -39,6 +39,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/checks.md",
             "docs/promises.md",
             "docs/tuning.md",
+            "docs/packages.md",
             "docs/devices.md",
             "docs/c.md",
             "docs/cpus.md",

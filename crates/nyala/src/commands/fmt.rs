@@ -3,7 +3,7 @@
 use super::{FAILED, show_all};
 use nyala::diagnostics::{cannot_read, cannot_write};
 use nyala_base::{Diagnostic, Sources};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Format files: blanks between tokens, indentation, blank lines. Line ends stay where they are
@@ -29,7 +29,7 @@ impl Fmt {
         let mut paths = Vec::new();
         let mut code = 0;
         for path in &self.what {
-            if path.as_os_str() == "-" {
+            if super::is_standard_input(path) {
                 paths.push(path.clone());
             } else if let Err(e) = super::test::collect(path, &mut paths) {
                 code = self.fail(&[cannot_read::error(path, &e.to_string())], &Sources::new());
@@ -47,9 +47,9 @@ impl Fmt {
     }
 
     fn file(&self, path: &Path) -> u8 {
-        let is_stdin = path.as_os_str() == "-";
+        let is_stdin = super::is_standard_input(path);
         let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
-        let text = match if is_stdin { read_stdin() } else { nyala::files::read(path) } {
+        let text = match if is_stdin { nyala::files::read_standard_input() } else { nyala::files::read(path) } {
             Ok(text) => text,
             Err(why) => return self.fail(&[cannot_read::error(Path::new(&name), &why)], &Sources::new()),
         };
@@ -75,12 +75,6 @@ impl Fmt {
         };
         written.map_or_else(|diagnostic| self.fail(&[diagnostic], &Sources::new()), |()| 0)
     }
-}
-
-fn read_stdin() -> Result<String, String> {
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|e| e.to_string())?;
-    Ok(text)
 }
 
 /// The number of the first line that differs, and what it should be.

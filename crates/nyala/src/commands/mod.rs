@@ -1,32 +1,37 @@
 //! The verbs of the command, one file each, and their common code: options, exit codes, printing of diagnostics.
 
+pub mod add;
 pub mod bench;
 pub mod build;
 pub mod cache;
 pub mod check;
+pub mod completions;
 pub mod doc;
 pub mod doctor;
 pub mod emit;
 pub mod explain;
 pub mod explain_error;
 pub mod fmt;
+pub mod man;
+pub mod new;
 pub mod run;
 pub mod test;
 pub mod tune;
+pub mod version;
 
 use clap::Args;
 use nyala::diagnostics::cannot_read;
 use nyala::{Device, Options, Reported, Session};
 use nyala_base::{Diagnostic, Severity, Sources};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Devices of a platform have smaller numbers.
 const MAX_DEVICES: u32 = 1 << 12;
 
 #[derive(Args)]
 pub struct Input {
-    /// Source files, which together form one program
+    /// Source files, which together form one program; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Optimization level
@@ -77,8 +82,14 @@ pub struct Input {
     /// Folder in which to search for libraries
     #[arg(short = 'L', value_name = "DIR")]
     library_folders: Vec<PathBuf>,
-    /// Do not report warnings of this code
-    #[arg(long, value_name = "CODE", value_parser = parse_warning)]
+    /// Take dependencies from git exactly as `nyala.lock` has them
+    #[arg(long)]
+    locked: bool,
+    /// Do not fetch dependencies from the network
+    #[arg(long)]
+    offline: bool,
+    /// Do not report warnings of this code; `warnings` stands for all of them
+    #[arg(long, value_name = "CODE", value_parser = parse_denied)]
     allow: Vec<String>,
     /// Turn warnings of this code into errors; `warnings` stands for all of them
     #[arg(long, value_name = "CODE", value_parser = parse_denied)]
@@ -141,6 +152,12 @@ impl Input {
         }
         for folder in &self.library_folders {
             args.extend(["-L".into(), folder.into()]);
+        }
+        if self.locked {
+            args.push("--locked".into());
+        }
+        if self.offline {
+            args.push("--offline".into());
         }
         args
     }
@@ -229,6 +246,7 @@ fn parse_warning(code: &str) -> Result<String, String> {
     }
 }
 
+/// Parses the code of a warning, or `warnings`.
 fn parse_denied(code: &str) -> Result<String, String> {
     if code == "warnings" { Ok(code.into()) } else { parse_warning(code) }
 }
@@ -267,7 +285,11 @@ pub fn with_session_of(
         vector_width: input.prefer_vector_width,
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
-        tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
+        tuned: input
+            .files
+            .first()
+            .filter(|f| !input.no_tune && !is_standard_input(f))
+            .map(|f| nyala::tuning::file_of(f)),
         device: input.device(),
         cuda: input.cuda.clone(),
         amdgpu: input.amdgpu.clone(),
@@ -277,12 +299,15 @@ pub fn with_session_of(
         allow: input.allow.clone(),
         deny: input.deny.clone(),
         library_folders,
+        locked: input.locked,
+        offline: input.offline,
         ..Options::default()
     };
     options(&mut all);
     let mut session = Session::new(all);
     for path in &input.files {
-        match nyala::files::read(path) {
+        let read = if is_standard_input(path) { nyala::files::read_standard_input() } else { nyala::files::read(path) };
+        match read {
             Ok(text) => session.add_file(path.display().to_string(), text),
             Err(e) => drop(session.report(cannot_read::error(path, &e))),
         }
@@ -300,8 +325,16 @@ pub fn with_session_of(
     }
 }
 
+/// Whether a file is called `-`, which stands for standard input.
+pub fn is_standard_input(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// Whether diagnostics have colors: `NO_COLOR` forbids and `CLICOLOR_FORCE` asks for them, a terminal has them.
 fn has_color() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+    !std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        && (is_set("CLICOLOR_FORCE") || std::io::stderr().is_terminal())
 }
 
 fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String {

@@ -64,6 +64,12 @@ impl Tune {
             eprintln!("error: no source file among the files to tune");
             return USAGE;
         };
+        if files.iter().any(|f| super::is_standard_input(f)) {
+            eprintln!(
+                "error: `tune` compiles the program many times, which standard input does not allow: name a file"
+            );
+            return USAGE;
+        }
         let file = tuning::file_of(first);
         self.input.files = files;
         if self.input.would_lose(&file) || self.plot.as_ref().is_some_and(|out| self.input.would_lose(out)) {

@@ -3,6 +3,7 @@
 use nyala_base::Code;
 
 pub(crate) mod bad_candidates;
+pub(crate) mod bad_manifest;
 pub(crate) mod bad_tune_file;
 pub mod cannot_read;
 pub mod cannot_write;
@@ -20,10 +21,12 @@ pub(crate) mod no_linker;
 pub(crate) mod no_such_function;
 pub(crate) mod no_such_library;
 pub(crate) mod no_such_module;
+pub mod no_such_package;
 pub(crate) mod no_such_static;
 pub(crate) mod not_a_benchmark;
 pub(crate) mod not_a_test;
 pub mod not_measurable;
+pub(crate) mod package_twice;
 pub(crate) mod runtime_not_found;
 pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
@@ -35,6 +38,7 @@ pub(crate) mod wild_access;
 
 nyala_base::codes![
     bad_candidates,
+    bad_manifest,
     bad_tune_file,
     cannot_read,
     cannot_write,
@@ -52,10 +56,12 @@ nyala_base::codes![
     no_such_function,
     no_such_library,
     no_such_module,
+    no_such_package,
     no_such_static,
     not_a_benchmark,
     not_a_test,
     not_measurable,
+    package_twice,
     runtime_not_found,
     stack_overflow,
     tail_call_not_guaranteed,

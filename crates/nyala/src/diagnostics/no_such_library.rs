@@ -25,5 +25,12 @@ pub fn error(span: Span, library: &str, searched: &[String]) -> Diagnostic {
     Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
         .hint_similar(similar)
         .hint(format!("looked for {}; embedded are: {}", searched.join(", "), embedded.join(", ")))
-        .hint("name its folder with `-L`")
+        .hint("name its folder with `-L`, or its package in `nyala.toml`")
+}
+
+/// Another package of the program, `package`, has it.
+pub fn hidden(span: Span, library: &str, package: &str) -> Diagnostic {
+    Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
+        .label(format!("it belongs to the package `{package}`"))
+        .hint(format!("this file sees the dependencies of its own package only: add `{package}` to its `nyala.toml`"))
 }

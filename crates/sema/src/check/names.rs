@@ -275,7 +275,7 @@ impl<'a> Checker<'a, '_> {
             Entity::Module(self.namespaces[self.at.ns].root)
         } else {
             let found = self.lookup(&first.text);
-            match (found, self.namespaces.library(names)) {
+            match (found, self.namespaces.library(self.at.ns, names)) {
                 (Some(Entity::Fn(_) | Entity::Static(_) | Entity::Local(_)), Some((ns, n))) if has_members => {
                     at = n;
                     Entity::Module(ns)

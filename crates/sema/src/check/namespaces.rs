@@ -52,6 +52,8 @@ pub(super) struct Namespaces<'a> {
     pub uses: Vec<Used<'a>>,
     /// Libraries by their paths.
     libraries: Vec<(&'a [Box<str>], NsId)>,
+    /// What each file's program or library does not see, by its root.
+    hidden: FxHashMap<NsId, &'a [Box<str>]>,
     /// Modules that are files, by the module around them and their names.
     files: FxHashMap<(NsId, &'a str), NsId>,
     /// The module that each file's items are in.
@@ -95,6 +97,9 @@ impl<'a> Namespaces<'a> {
                     }
                 }
             };
+            if !ast.hidden.is_empty() {
+                this.hidden.insert(root, &ast.hidden);
+            }
             let known = this.libraries.iter().find(|(_, r)| *r == root).map_or(0, |(path, _)| path.len());
             let mut ns = root;
             for name in ast.path.iter().skip(known) {
@@ -141,8 +146,12 @@ impl<'a> Namespaces<'a> {
         self.outward(ns).any(|ns| ns == outer)
     }
 
-    /// The library that a path begins with, and the number of names in the library's own path.
-    pub fn library(&self, names: &[Name]) -> Option<(NsId, usize)> {
+    /// The library that a path in module `from` begins with, and the number of names in the library's own path.
+    pub fn library(&self, from: NsId, names: &[Name]) -> Option<(NsId, usize)> {
+        let hidden = self.hidden.get(&self[from].root).copied().unwrap_or_default();
+        if hidden.iter().any(|name| **name == *names[0].text) {
+            return None;
+        }
         let fits = |path: &[Box<str>]| path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text);
         let fitting = self.libraries.iter().filter(|(path, _)| fits(path));
         fitting.max_by_key(|(path, _)| path.len()).map(|(path, ns)| (*ns, path.len()))
