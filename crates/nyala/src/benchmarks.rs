@@ -9,12 +9,13 @@
 //! The sample of a batch is its time per call; [`Estimate`] has the median of the samples.
 
 use crate::diagnostics::not_a_benchmark;
+use crate::front::Files;
+use crate::report::{Failed, Report};
 use crate::run::Loaded;
 use crate::testing::is_named;
 use crate::tuning::search::{Estimate, estimate};
-use crate::{Reported, Session};
 use nyala_base::diagnostics::bug;
-use nyala_base::{Sink, Span};
+use nyala_base::{Diagnostic, Sink, Span};
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -41,10 +42,10 @@ pub struct Measured {
 
 /// The benchmarks in a program's files, in their order, and a further file that exports them by [`entry`]. What looks like a
 /// benchmark and is none is an error.
-pub fn find(s: &mut Session, files: &[(String, String)]) -> Result<(Vec<String>, String), Reported> {
-    let (mut names, mut entries) = (Vec::new(), String::new());
-    for (name, text) in files {
-        let file = s.sources.add(name, text.clone());
+pub fn find(files: &Files) -> Result<(Vec<String>, String), Failed> {
+    let (mut names, mut entries, mut report) = (Vec::new(), String::new(), Report::default());
+    for (name, text) in &files.given {
+        let file = report.sources.add(name, text.clone());
         // Errors of syntax are reported when the program is compiled.
         let module = nyala_syntax::parse(file, text, &mut Sink::default());
         for item in &module.items {
@@ -57,11 +58,11 @@ pub fn find(s: &mut Session, files: &[(String, String)]) -> Result<(Vec<String>,
                     let _ = writeln!(entries, "extern fn {}() -> {result} {{ {}() }}", entry(names.len()), f.name.text);
                     names.push(f.name.text.to_string());
                 }
-                Err(why) => s.sink.push(not_a_benchmark::error(f.name.span, &f.name.text, why)),
+                Err(why) => report.sink.push(not_a_benchmark::error(f.name.span, &f.name.text, why)),
             }
         }
     }
-    if s.sink.has_errors() { Err(Reported) } else { Ok((names, entries)) }
+    if report.sink.has_errors() { Err(Box::new(report)) } else { Ok((names, entries)) }
 }
 
 /// The name of the exported function that calls a benchmark.
@@ -85,16 +86,18 @@ fn result_of(module: &ast::Module, f: &ast::Fn) -> Result<&'static str, &'static
 }
 
 /// Measures a function of a program in memory for about `time`; `stop` ends it early, with no result if it is too early.
+///
+/// # Errors
+/// The function is not there, or cannot be called.
 pub fn measure(
-    s: &mut Session,
     loaded: &Loaded,
     entry: &str,
     time: Duration,
     stop: impl Fn() -> bool,
-) -> Result<Option<Measured>, Reported> {
-    let address = loaded.jit.lookup(entry).map_err(|d| s.report(*d))?;
-    let mut batch = |n: u64| {
-        let ns = nyala_gen_llvm::time_calls(address, n).map_err(|e| s.report(bug::error(Span::NONE, e)))?;
+) -> Result<Option<Measured>, Box<Diagnostic>> {
+    let address = loaded.jit.lookup(entry)?;
+    let batch = |n: u64| -> Result<Duration, Box<Diagnostic>> {
+        let ns = nyala_gen_llvm::time_calls(address, n).map_err(|e| Box::new(bug::error(Span::NONE, e)))?;
         Ok(Duration::from_nanos(ns))
     };
     // The search for the size of batches warms up caches, branch predictors and clocks as well.

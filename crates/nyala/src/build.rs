@@ -1,8 +1,14 @@
 //! Makes files of programs: objects, executables, libraries, headers. The system's compiler driver links them. Symbols
 //! of the runtime that other code must not see are hidden here.
 
+use crate::Options;
+use crate::code::Code;
 use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime_not_found, tail_call_not_guaranteed};
-use crate::{Options, Reported, Session};
+use crate::files::{check_output, check_place};
+use crate::flat::Flat;
+use crate::front::FrontEnd;
+use crate::report::{Failed, Report};
+use crate::run::check_entry;
 use nyala_base::diagnostics::{limitation, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
@@ -76,144 +82,150 @@ pub(crate) fn link_code_object(object: &[u8]) -> Result<Vec<u8>, Box<Diagnostic>
 /// The name of the runtime library, with which programs are linked.
 const RUNTIME: &str = "libnyala_runtime.a";
 
-impl Session {
+impl FrontEnd {
     /// Compiles the program to a file. `inputs` are objects and libraries that executables and shared libraries are
-    /// linked with.
-    pub fn build(&mut self, kind: Kind, out: &Path, inputs: &[PathBuf]) -> Result<(), Reported> {
-        self.check_place(out)?;
+    /// linked with. Returns what was found.
+    pub fn build(&self, kind: Kind, out: &Path, inputs: &[PathBuf]) -> Result<Report, Failed> {
+        check_place(out).map_err(|d| Report::default().report(*d))?;
+        let options = &self.options;
         if kind == Kind::Header {
             let text = self.header(&guard_name(out))?;
-            self.check_output(out)?;
-            return self.deliver_bytes(text.as_bytes(), out);
+            let mut report = self.report.clone();
+            let made = check_output(&report.sources, out).and_then(|()| deliver_bytes(text.as_bytes(), out));
+            return made.map_err(|d| report.report(*d)).map(|()| report);
         }
-        let foreign = self.options.target.clone().filter(|_| !self.target().is_native);
+        let foreign = options.target.clone().filter(|_| !options.target().is_native);
         if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
             let message = format!("{} for `{target}` needs that machine's linker", kind.about());
             let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler in the environment \
                         variable `CC`, and that machine's runtime in `NYALA_RUNTIME`";
-            return Err(self.report(limitation::error(Span::NONE, message, hint)));
+            return Err(Report::default().report(limitation::error(Span::NONE, message, hint)));
         }
-        let world = self.graph()?;
-        self.check_output(out)?;
-        let residual = self.residual(&world)?;
-        let mut module = self.flat(&residual)?;
+        let mut graph = self.graph()?;
+        check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
+        let mut flat = graph.residual()?.flat()?;
+        let Flat { module, report, .. } = &mut flat;
         if kind == Kind::Exe {
-            self.add_start(&mut module)?;
+            add_start(report, module)?;
         } else if let (Kind::StaticLib | Kind::SharedLib, Some(main)) = (kind, module.exported("main")) {
             // A program that uses a library has a `main` of its own.
             module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
         }
         if kind != Kind::Exe {
-            self.check_exports(&mut module)?;
+            check_exports(options, report, module)?;
         }
-        if let (false, Some(target)) = (module.target().tail_calls, &self.options.target) {
+        if let (false, Some(target)) = (module.target().tail_calls, &options.target) {
             let jumps =
                 |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
             if let Some(f) = module.funcs.iter().find(jumps) {
-                self.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
+                report.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
             }
         }
-        if self.options.sanitizer == Some(Sanitizer::Thread) {
-            self.warn_of_threads(&module);
+        if options.sanitizer == Some(Sanitizer::Thread) {
+            warn_of_threads(report, module);
         }
         let folder = std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default();
-        let emitted = self.emit_llvm(&module, self.options.debug.then_some(&*folder))?;
-        let object = self.object(&emitted)?;
-        if kind == Kind::Obj {
-            return self.deliver_bytes(&object, out);
-        }
-        let exports: Vec<String> = module.funcs.iter().filter_map(exported).collect();
-        let made = self.time("link", |s| s.link(kind, &object, &exports, inputs, out), |_| 0);
-        made.map_err(|d| self.report(*d))
-    }
-
-    /// The runtime is not made with ThreadSanitizer, which therefore does not see that threads of the runtime wait for each other.
-    fn warn_of_threads(&mut self, module: &Module) {
-        let starts = |f: &nyala_flat::Function| matches!(f.symbol(), Some("nyala_parallel" | "nyala_spawn"));
-        let starts = |inst: &&nyala_flat::Inst| matches!(inst.op, InstOp::Call(f) if starts(module.func(f)));
-        let mut insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);
-        if let Some(inst) = insts.find(starts) {
-            let message = "ThreadSanitizer does not see how iterations of `parallel`, and `sync`, wait for each other";
-            let hint = "its reports may be false; `nyala run --engine interp` finds races of iterations";
-            self.sink.push(limitation::warning(inst.span, message, hint));
-        }
-    }
-
-    /// Reports exported functions that take or return function values: C has no functions with captured variables.
-    fn check_exports(&mut self, module: &mut Module) -> Result<(), Reported> {
-        let (code, unit) = (module.types.code(), module.types.unit());
-        let environment = module.types.ptr(unit);
-        let function = module.types.tuple(&[code, environment]);
-        for f in module.funcs.iter().filter(|f| matches!(f.linkage, Linkage::Exported(_))) {
-            let what = if f.params.contains(&function) {
-                "a parameter"
-            } else if f.rets.contains(&function) {
-                "the result"
-            } else {
-                continue;
-            };
-            let message = format!("{what} that is a function cannot be passed to C");
-            let hint = "exported functions take and return numbers, bools, pointers, structs, tuples and arrays";
-            self.sink.push(limitation::error(f.span, message, hint));
-        }
-        self.checked(Some(()))
-    }
-
-    /// Adds the C function `main` of an executable, which runs the program's `main` on a large stack.
-    fn add_start(&mut self, module: &mut Module) -> Result<(), Reported> {
-        let Some(main) = module.exported("main") else {
-            return Err(self.report(no_entry::of_executable()));
+        let mut code = Code::of(&flat, options.debug.then_some(&*folder))?;
+        let object = code.object()?;
+        let report = &mut code.report;
+        let made = match kind {
+            Kind::Obj => deliver_bytes(&object, out),
+            _ => {
+                let exports: Vec<String> = flat.module.funcs.iter().filter_map(exported).collect();
+                report.time(options, "link", |_| link(options, kind, &object, &exports, inputs, out), |_| 0)
+            }
         };
-        let takes_args = self.check_entry(module, main)?;
-        let (i32, code) = (module.types.i32(), module.types.code());
-        let params = [i32, module.func(main).params.get(1).copied().unwrap_or(code)];
-        let rets = module.func(main).rets.clone();
-        module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
-
-        let program = module.declare("start.program", Linkage::Callback, &params, &[i32]);
-        let mut b = FunctionBuilder::new(module, program);
-        let entry = b.entry(&["argc", "argv"]);
-        let args = [b.param(entry, 0), b.param(entry, 1)];
-        let result = b.call(main, if takes_args { &args } else { &[] }, &rets);
-        let result = if rets.is_empty() { b.literal(nyala_ir::Prim::I32, 0) } else { result };
-        b.terminate(Terminator::Return(vec![result]));
-
-        let start =
-            module.declare("start", Linkage::Foreign("nyala_start".into()), &[code, params[0], params[1]], &[i32]);
-        let c_main = module.declare("start.main", Linkage::Exported("main".into()), &params, &[i32]);
-        let mut b = FunctionBuilder::new(module, c_main);
-        let entry = b.entry(&["argc", "argv"]);
-        let program = b.function.constant(Const::CFunc(program), code);
-        let args = [program, b.param(entry, 0), b.param(entry, 1)];
-        let result = b.call(start, &args, &[i32]);
-        b.terminate(Terminator::Return(vec![result]));
-        Ok(())
+        made.map_err(|d| report.report(*d))?;
+        Ok(code.report)
     }
+}
 
-    fn link(
-        &self,
-        kind: Kind,
-        object: &[u8],
-        exports: &[String],
-        inputs: &[PathBuf],
-        out: &Path,
-    ) -> Result<(), Box<Diagnostic>> {
-        let folder = temporary_folder()?;
-        let Options { debug, sanitizer, .. } = self.options;
-        let linker = Linker { folder: folder.path(), debug, sanitizer };
-        let program = linker.write("program.o", object)?;
-        let runtime = if needs_runtime(object) { Some(find_runtime()?) } else { None };
-        let result = folder.path().join("result");
-        match kind {
-            Kind::StaticLib => linker.static_lib(&program, runtime.as_deref(), exports, out, &result)?,
-            _ => linker.image(kind, &program, runtime.as_deref(), exports, inputs, out, &result)?,
-        }
-        deliver(&result, out)
+/// The runtime is not made with ThreadSanitizer, which therefore does not see that threads of the runtime wait for each other.
+fn warn_of_threads(report: &mut Report, module: &Module) {
+    let starts = |f: &nyala_flat::Function| matches!(f.symbol(), Some("nyala_parallel" | "nyala_spawn"));
+    let starts = |inst: &&nyala_flat::Inst| matches!(inst.op, InstOp::Call(f) if starts(module.func(f)));
+    let mut insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);
+    if let Some(inst) = insts.find(starts) {
+        let message = "ThreadSanitizer does not see how iterations of `parallel`, and `sync`, wait for each other";
+        let hint = "its reports may be false; `nyala run --engine interp` finds races of iterations";
+        report.sink.push(limitation::warning(inst.span, message, hint));
     }
+}
 
-    fn deliver_bytes(&mut self, bytes: &[u8], out: &Path) -> Result<(), Reported> {
-        nyala_files::write(out, bytes).map_err(|e| self.report(cannot_write::file(out, e)))
+/// Reports exported functions that take or return function values: C has no functions with captured variables.
+fn check_exports(options: &Options, report: &mut Report, module: &mut Module) -> Result<(), Failed> {
+    let (code, unit) = (module.types.code(), module.types.unit());
+    let environment = module.types.ptr(unit);
+    let function = module.types.tuple(&[code, environment]);
+    for f in module.funcs.iter().filter(|f| matches!(f.linkage, Linkage::Exported(_))) {
+        let what = if f.params.contains(&function) {
+            "a parameter"
+        } else if f.rets.contains(&function) {
+            "the result"
+        } else {
+            continue;
+        };
+        let message = format!("{what} that is a function cannot be passed to C");
+        let hint = "exported functions take and return numbers, bools, pointers, structs, tuples and arrays";
+        report.sink.push(limitation::error(f.span, message, hint));
     }
+    report.check(options)
+}
+
+/// Adds the C function `main` of an executable, which runs the program's `main` on a large stack.
+fn add_start(report: &mut Report, module: &mut Module) -> Result<(), Failed> {
+    let Some(main) = module.exported("main") else {
+        return Err(report.report(no_entry::of_executable()));
+    };
+    let takes_args = check_entry(report, module, main)?;
+    let (i32, code) = (module.types.i32(), module.types.code());
+    let params = [i32, module.func(main).params.get(1).copied().unwrap_or(code)];
+    let rets = module.func(main).rets.clone();
+    module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
+
+    let program = module.declare("start.program", Linkage::Callback, &params, &[i32]);
+    let mut b = FunctionBuilder::new(module, program);
+    let entry = b.entry(&["argc", "argv"]);
+    let args = [b.param(entry, 0), b.param(entry, 1)];
+    let result = b.call(main, if takes_args { &args } else { &[] }, &rets);
+    let result = if rets.is_empty() { b.literal(nyala_ir::Prim::I32, 0) } else { result };
+    b.terminate(Terminator::Return(vec![result]));
+
+    let start = module.declare("start", Linkage::Foreign("nyala_start".into()), &[code, params[0], params[1]], &[i32]);
+    let c_main = module.declare("start.main", Linkage::Exported("main".into()), &params, &[i32]);
+    let mut b = FunctionBuilder::new(module, c_main);
+    let entry = b.entry(&["argc", "argv"]);
+    let program = b.function.constant(Const::CFunc(program), code);
+    let args = [program, b.param(entry, 0), b.param(entry, 1)];
+    let result = b.call(start, &args, &[i32]);
+    b.terminate(Terminator::Return(vec![result]));
+    Ok(())
+}
+
+/// Links an object and the runtime.
+fn link(
+    options: &Options,
+    kind: Kind,
+    object: &[u8],
+    exports: &[String],
+    inputs: &[PathBuf],
+    out: &Path,
+) -> Result<(), Box<Diagnostic>> {
+    let folder = temporary_folder()?;
+    let Options { debug, sanitizer, .. } = *options;
+    let linker = Linker { folder: folder.path(), debug, sanitizer };
+    let program = linker.write("program.o", object)?;
+    let runtime = if needs_runtime(object) { Some(find_runtime()?) } else { None };
+    let result = folder.path().join("result");
+    match kind {
+        Kind::StaticLib => linker.static_lib(&program, runtime.as_deref(), exports, out, &result)?,
+        _ => linker.image(kind, &program, runtime.as_deref(), exports, inputs, out, &result)?,
+    }
+    deliver(&result, out)
+}
+
+fn deliver_bytes(bytes: &[u8], out: &Path) -> Result<(), Box<Diagnostic>> {
+    nyala_files::write(out, bytes).map_err(|e| Box::new(cannot_write::file(out, e)))
 }
 
 pub(crate) fn temporary_folder() -> Result<tempfile::TempDir, Box<Diagnostic>> {

@@ -3,11 +3,11 @@
 
 use crate::build::{temporary_folder, tool};
 use crate::diagnostics::{cannot_write, no_linker};
+use crate::flat::Flat;
+use crate::report::{Failed, Report};
 use crate::run::Loaded;
-use crate::{Reported, Session};
 use nyala_base::diagnostics::bug;
 use nyala_base::{Diagnostic, Span};
-use nyala_flat::Module;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,29 +38,34 @@ fn library_decides() -> impl Iterator<Item = String> {
     inexact.flat_map(|m| m.1).map(|name| format!("-fno-builtin-{name}"))
 }
 
-impl Session {
-    /// The C text of a module; `is_program`: its `main` is what the runtime starts.
-    pub fn c_text(&mut self, module: &Module, is_program: bool) -> Result<String, Reported> {
+impl Flat {
+    /// The program as C text; `is_program`: its `main` is what the runtime starts.
+    pub fn c_text(&self, is_program: bool) -> Result<(String, Report), Failed> {
+        let mut report = self.report.clone();
         let emit = if is_program { nyala_gen_c::emit_program } else { nyala_gen_c::emit };
-        let wrap = self.options.wrap;
-        let text = self.time("emit-c", |_| emit(module, &nyala_gen_c::C, wrap), |t| t.as_ref().map_or(0, String::len));
-        text.map_err(|d| self.report(*d))
+        let size = |text: &Result<String, _>| text.as_ref().map_or(0, String::len);
+        let emitted = |_: &mut Report| emit(&self.module, &nyala_gen_c::C, self.options.wrap);
+        match report.time(&self.options, "emit-c", emitted, size) {
+            Ok(text) => Ok((text, report)),
+            Err(d) => Err(report.report(*d)),
+        }
     }
 
-    /// Compiles a flat module to native code in memory, by the system's C compiler.
-    pub fn load_by_c(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
-        let text = self.c_text(module, false)?;
+    /// Compiles the program to native code in memory, by the system's C compiler.
+    pub fn load_by_c(&self, libraries: &[PathBuf]) -> Result<Loaded, Failed> {
+        let (text, mut report) = self.c_text(false)?;
         let cc = compiler(&text);
         let kept = self.options.cache.clone().map(|cache| (cache.key_of_c(&text, &cc), cache));
         if let Some(object) = kept.as_ref().and_then(|(key, cache)| cache.get(key)) {
-            return self.load_object(&object, libraries);
+            return Loaded::of(&self.options, report, &object, libraries);
         }
-        let object = self.time("cc", |_| compile(cc, &text), |o| o.as_ref().map_or(0, Vec::len));
-        let object = object.map_err(|d| self.report(*d))?;
+        let size = |object: &Result<Vec<u8>, _>| object.as_ref().map_or(0, Vec::len);
+        let object = report.time(&self.options, "cc", |_| compile(cc, &text), size);
+        let object = object.map_err(|d| report.report(*d))?;
         if let Some((key, cache)) = kept {
             cache.put(&key, &object);
         }
-        self.load_object(&object, libraries)
+        Loaded::of(&self.options, report, &object, libraries)
     }
 }
 

@@ -2,9 +2,13 @@
 //! Separate from the host's pipeline, since each platform has a compiler of its own
 //! ([`DEVICES`]).
 
-use crate::pipelines::{DEVICES, DeviceBackEnd, LLVM};
-use crate::{Reported, Session};
-use nyala_base::Span;
+use crate::flat::Flat;
+use crate::front::Files;
+use crate::graph::Residual;
+use crate::pipelines::{BackEnd, DEVICES, DeviceBackEnd, LLVM};
+use crate::report::{Failed, Report};
+use crate::{FrontEnd, Options};
+use nyala_base::{Diagnostic, Span};
 use nyala_flat::{DeviceModule, Function, Module};
 use nyala_ir::lanes::PLATFORMS;
 use std::path::PathBuf;
@@ -26,7 +30,8 @@ pub(crate) fn platforms() -> Vec<u32> {
     PLATFORMS.iter().enumerate().filter(|(_, p)| has_back_end(p)).map(|(i, _)| i as u32).collect()
 }
 
-fn back_end(device: &DeviceModule) -> Option<&'static DeviceBackEnd> {
+/// The back end that makes a device module's code.
+pub(crate) fn back_end(device: &DeviceModule) -> Option<&'static DeviceBackEnd> {
     let name = PLATFORMS.get(device.platform as usize)?;
     DEVICES.iter().find(|d| d.platforms.contains(name))
 }
@@ -48,85 +53,88 @@ pub(crate) fn libdevice() -> Option<PathBuf> {
 }
 
 /// Writes the kernels of a module.
-pub(crate) type CodeOf<'a> = &'a dyn Fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>;
+pub(crate) type CodeOf = fn(&Options, &Module) -> Result<Vec<u8>, Box<Diagnostic>>;
 
-impl Session {
-    /// Gives each device module what its back end needs: the address spaces of statics, or of all addresses.
-    pub(crate) fn prepare_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
-        for device in &mut module.devices {
-            let Some(back_end) = back_end(device) else { continue };
-            if back_end.generic {
-                nyala_kernels::place_statics(&mut device.module, back_end.statics);
-                continue;
-            }
-            let found = nyala_kernels::infer_spaces(&mut device.module, back_end.statics);
-            self.sink.diagnostics.extend(found);
-            // An address with two spaces is left as it was.
-            if !self.sink.has_errors() {
-                nyala_flat::simplify_branches(&mut device.module);
-                self.verify_flat("infer-spaces", &device.module)?;
-            }
-        }
-        self.checked(Some(()))
+impl Residual {
+    /// The program in flat SSA, for LLVM, with the code of its kernels.
+    pub fn flat(&self) -> Result<Flat, Failed> {
+        self.flat_for(&LLVM)
     }
 
-    /// Compiles the device modules of a program, and puts their code into its globals.
-    pub(crate) fn compile_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
+    /// The program in flat SSA, for a back end, with the code of its kernels.
+    pub fn flat_for(&self, back_end: &BackEnd) -> Result<Flat, Failed> {
+        self.split(back_end)?.with_kernels()
+    }
+}
+
+impl Flat {
+    /// The program with the code of its kernels, which each device's back end makes of its module, in its globals.
+    fn with_kernels(mut self) -> Result<Flat, Failed> {
+        let Flat { options, report, module, .. } = &mut self;
         for device in std::mem::take(&mut module.devices) {
             let Some(back_end) = back_end(&device) else { continue };
-            let code =
-                self.time("device", |s| (back_end.code)(s, &device.module), |code| code.as_ref().map_or(0, Vec::len))?;
+            let size = |code: &Result<Vec<u8>, _>| code.as_ref().map_or(0, Vec::len);
+            let code = report.time(options, "device", |_| (back_end.code)(options, &device.module), size);
+            let code = code.map_err(|d| report.report(*d))?;
             module.set_bytes(device.code, &code);
             for &(global, span, kernel) in &device.launches {
-                let place = self.sources.place(self.users_launch(span, device.module.func(kernel)));
+                let place = report.sources.place(users_launch(report, span, device.module.func(kernel)));
                 module.set_bytes(global, place.as_bytes());
             }
             module.devices.push(device);
         }
-        Ok(())
-    }
-
-    /// The user's part of a launch: the launch, or the first instruction of a kernel that a library launches.
-    fn users_launch(&self, launch: Span, kernel: &Function) -> Span {
-        let is_users = |span: &Span| !span.is_none() && !self.library_files.contains(&span.file);
-        let mut all = kernel.blocks.iter().flat_map(|b| b.insts.iter().map(|i| i.span));
-        if is_users(&launch) { launch } else { all.find(is_users).unwrap_or(launch) }
-    }
-
-    /// The kernels of a program for back ends, as the text that each makes of their modules.
-    pub(crate) fn device_code(&mut self, codes: &[(&str, CodeOf)]) -> Result<String, Reported> {
-        let all = self.device_modules(codes)?.concat();
-        Ok(if all.is_empty() { NO_KERNEL.into() } else { String::from_utf8_lossy(&all).into_owned() })
+        Ok(self)
     }
 
     /// The kernels of a program for back ends, as the code that each makes of their modules.
-    pub(crate) fn device_modules(&mut self, codes: &[(&str, CodeOf)]) -> Result<Vec<Vec<u8>>, Reported> {
-        let world = self.graph()?;
-        let residual = self.residual(&world)?;
-        let (module, _) = self.flat_passes(&residual, &LLVM)?;
+    pub(crate) fn kernels(&mut self, codes: &[(&str, CodeOf)]) -> Result<Vec<Vec<u8>>, Failed> {
         let mut made = Vec::new();
         for (name, code) in codes {
-            for device in module.devices.iter().filter(|d| back_end(d).is_some_and(|b| b.name == *name)) {
-                made.push(code(self, &device.module)?);
+            for device in self.module.devices.iter().filter(|d| back_end(d).is_some_and(|b| b.name == *name)) {
+                made.push(code(&self.options, &device.module).map_err(|d| self.report.report(*d))?);
             }
         }
         Ok(made)
     }
+}
 
-    /// The device modules of a program as text, one after the other.
-    pub(crate) fn device_text(&mut self, function: Option<&str>) -> Result<String, Reported> {
-        let world = self.graph()?;
-        let residual = self.residual(&world)?;
-        let (module, _) = self.flat_passes(&residual, &LLVM)?;
-        let mut text = String::new();
-        for device in &module.devices {
-            let platform = PLATFORMS.get(device.platform as usize).unwrap_or(&"device");
-            text.push_str(&format!("; {platform}\n"));
-            text.push_str(&nyala_flat::print(&device.module, &|f| function.is_none_or(|name| f.name == name)));
-        }
-        if text.is_empty() {
-            text.push_str(NO_KERNEL);
-        }
-        Ok(text)
+/// The user's part of a launch: the launch, or the first instruction of a kernel that a library launches.
+fn users_launch(report: &Report, launch: Span, kernel: &Function) -> Span {
+    let is_users = |span: &Span| !span.is_none() && !report.is_library(span.file);
+    let mut all = kernel.blocks.iter().flat_map(|b| b.insts.iter().map(|i| i.span));
+    if is_users(&launch) { launch } else { all.find(is_users).unwrap_or(launch) }
+}
+
+/// A program whose kernels are modules of their own, without code.
+pub(crate) fn split(options: &Options, files: &Files) -> Result<Flat, Failed> {
+    FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?.split(&LLVM)
+}
+
+/// The kernels of a program for back ends, as the text that each makes of their modules.
+pub(crate) fn code(options: &Options, files: &Files, codes: &[(&str, CodeOf)]) -> Result<(String, Report), Failed> {
+    let mut flat = split(options, files)?;
+    let all = flat.kernels(codes)?.concat();
+    let text = if all.is_empty() { NO_KERNEL.into() } else { String::from_utf8_lossy(&all).into_owned() };
+    Ok((text, flat.report))
+}
+
+/// The device modules of a program as text, one after the other.
+pub(crate) fn text(options: &Options, files: &Files, function: Option<&str>) -> Result<(String, Report), Failed> {
+    let flat = split(options, files)?;
+    let mut text = print(&flat.module, function);
+    if text.is_empty() {
+        text.push_str(NO_KERNEL);
     }
+    Ok((text, flat.report))
+}
+
+/// The modules of a module's devices as text; one function of them, if named.
+pub(crate) fn print(module: &Module, function: Option<&str>) -> String {
+    let mut text = String::new();
+    for device in &module.devices {
+        let platform = PLATFORMS.get(device.platform as usize).unwrap_or(&"device");
+        text.push_str(&format!("; {platform}\n"));
+        text.push_str(&nyala_flat::print(&device.module, &|f| function.is_none_or(|name| f.name == name)));
+    }
+    text
 }

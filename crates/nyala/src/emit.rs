@@ -1,14 +1,19 @@
 //! Programs as text, at every stage.
 
-use crate::devices::{CodeOf, libdevice};
+use crate::code::Code;
+use crate::devices::{self, CodeOf, libdevice};
 use crate::diagnostics::no_such_function;
-use crate::pipelines::stages;
-use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session, one_function};
+use crate::flat::Flat;
+use crate::front::{Files, FrontEnd, Trees};
+use crate::graph::{Graph, Residual};
+use crate::pipelines::{C, FLAT, GRAPH, SCHEDULE, SPECIALIZE, Step, stages};
+use crate::report::{Failed, Report};
+use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function};
 use nyala_base::diagnostics::{bug, limitation};
-use nyala_base::{Id, Span};
+use nyala_base::{Diagnostic, FileId, Id, Span};
 use nyala_flat::{Block, Function, Inst, InstOp, Module};
 use nyala_gen_llvm::{LlvmModule, needs_libdevice};
-use nyala_gen_spirv::{Code, Flavor};
+use nyala_gen_spirv::Flavor;
 use nyala_ir::lanes::{device_function, printed};
 use nyala_ir::{Target, World};
 use std::path::PathBuf;
@@ -16,90 +21,96 @@ use std::path::PathBuf;
 /// The stages that can show one function.
 const BY_FUNCTION: &[&str] = &["graph", "residual", "flat", "llvm", "asm"];
 
+/// A text, and what was found on the way.
+pub(crate) type Text = Result<(String, Report), Failed>;
+
 /// The program at one of the [`stages`] as text; one function of it, if named.
-pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
+pub fn emit(options: &Options, files: &Files, stage: &str, function: Option<&str>) -> Text {
     if function.is_some() && !BY_FUNCTION.contains(&stage) {
         let message = format!("one function of the stage {stage}");
         let hint = format!("`--fn` works with the stages {}", BY_FUNCTION.join(", "));
-        return Err(s.report(limitation::error(Span::NONE, message, hint)));
+        return Err(Report::default().report(limitation::error(Span::NONE, message, hint)));
     }
     match stages().find(|known| known.name == stage) {
-        Some(stage) => (stage.text)(s, function),
-        None => Err(s.report(bug::error(Span::NONE, format!("no stage `{stage}`")))),
+        Some(stage) => (stage.text)(options, files, function),
+        None => Err(Report::default().report(bug::error(Span::NONE, format!("no stage `{stage}`")))),
     }
 }
 
-pub(crate) fn ast(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    Ok(s.parse()?.all().iter().map(|tree| nyala_syntax::print(tree)).collect())
+pub(crate) fn ast(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    let mut trees = Trees::new(options.clone(), files.clone());
+    trees.report.check(options)?;
+    let text = trees.all().iter().map(|tree| nyala_syntax::print(tree)).collect();
+    Ok((text, trees.report))
 }
 
-pub(crate) fn graph(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
-    let world = s.graph()?;
-    print_graph(s, &world, function)
+pub(crate) fn graph(options: &Options, files: &Files, function: Option<&str>) -> Text {
+    let Graph { world, report, .. } = FrontEnd::new(options.clone(), files.clone()).graph()?;
+    print_graph(report, &world, function)
 }
 
-pub(crate) fn residual(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
-    let world = s.graph()?;
-    let residual = s.residual(&world)?;
-    if let Some(name) = function.filter(|name| !has_function(&residual, name)) {
-        let module = s.flat(&residual)?;
-        return Err(one_function::report_gone(s, &module, name, &|_| true));
+pub(crate) fn residual(options: &Options, files: &Files, function: Option<&str>) -> Text {
+    let residual = FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?;
+    if let Some(name) = function.filter(|name| !has_function(&residual.world, name)) {
+        let Flat { module, mut report, .. } = residual.flat()?;
+        return Err(one_function::report_gone(&mut report, &module, name, &|_| true));
     }
-    print_graph(s, &residual, function)
+    print_graph(residual.report, &residual.world, function)
 }
 
-pub(crate) fn flat(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
-    let module = flat_module(s)?;
+pub(crate) fn flat(options: &Options, files: &Files, function: Option<&str>) -> Text {
+    let Flat { module, mut report, .. } = flat_module(options, files)?;
     match function {
-        None => Ok(nyala_flat::print(&module, &|_| true)),
+        None => Ok((nyala_flat::print(&module, &|_| true), report)),
         Some(name) if !module.funcs.iter().any(|f| one_function::is_called(f, name)) => {
-            Err(one_function::report_gone(s, &module, name, &|_| true))
+            Err(one_function::report_gone(&mut report, &module, name, &|_| true))
         }
-        Some(name) => Ok(nyala_flat::print(&module, &|f| one_function::is_called(f, name))),
+        Some(name) => Ok((nyala_flat::print(&module, &|f| one_function::is_called(f, name)), report)),
     }
 }
 
-pub(crate) fn llvm(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
-    of_llvm(s, function, |_, llvm| Ok(llvm.ir_text()), one_function::of_llvm)
+pub(crate) fn llvm(options: &Options, files: &Files, function: Option<&str>) -> Text {
+    of_llvm(options, files, function, |llvm| Ok(llvm.ir_text()), one_function::of_llvm)
 }
 
 /// A text of the optimized program; of one function, that which `cut` finds by a symbol.
 fn of_llvm(
-    s: &mut Session,
+    options: &Options,
+    files: &Files,
     function: Option<&str>,
-    text: impl FnOnce(&mut Session, &LlvmModule) -> Result<String, Reported>,
+    text: impl FnOnce(&LlvmModule) -> Result<String, Box<Diagnostic>>,
     cut: fn(&str, &str) -> Option<String>,
-) -> Result<String, Reported> {
-    let module = flat_module(s)?;
-    let emitted = s.emit_llvm(&module, None)?;
-    let llvm = s.optimize(&emitted)?;
-    let text = text(s, &llvm)?;
-    let Some(name) = function else { return Ok(text) };
+) -> Text {
+    let flat = flat_module(options, files)?;
+    let mut code = Code::of(&flat, None)?;
+    let text = text(&code.optimized()?).map_err(|d| code.report.report(*d))?;
+    let Some(name) = function else { return Ok((text, code.report)) };
+    let Code { emitted, mut report, .. } = code;
     let symbols = |f: usize| emitted.symbols[f].iter().filter_map(|symbol| cut(&text, symbol));
+    let module = &flat.module;
     let called = (0..module.funcs.len()).filter(|&f| one_function::is_called(&module.funcs[f], name));
     let parts: Vec<String> = called.flat_map(symbols).collect();
     match parts.is_empty() {
-        true => Err(one_function::report_gone(s, &module, name, &|f| symbols(f).next().is_some())),
-        false => Ok(parts.join("\n")),
+        true => Err(one_function::report_gone(&mut report, module, name, &|f| symbols(f).next().is_some())),
+        false => Ok((parts.join("\n"), report)),
     }
 }
 
-pub(crate) fn c(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    let world = s.graph()?;
-    let residual = s.residual(&world)?;
-    let module = s.flat_for(&residual, &crate::pipelines::C)?;
-    s.c_text(&module, module.exported("main").is_some_and(|main| s.is_entry(&module, main)))
+pub(crate) fn c(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    let residual = FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?;
+    let flat = residual.flat_for(&C)?;
+    let module = &flat.module;
+    flat.c_text(module.exported("main").is_some_and(|main| crate::run::is_entry(module, main)))
 }
 
-pub(crate) fn asm(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
-    let text = |s: &mut Session, llvm: &LlvmModule| llvm.asm_text().map_err(|d| s.report(*d));
-    of_llvm(s, function, text, one_function::of_assembly)
+pub(crate) fn asm(options: &Options, files: &Files, function: Option<&str>) -> Text {
+    of_llvm(options, files, function, LlvmModule::asm_text, one_function::of_assembly)
 }
 
 /// The code of kernels for OpenCL.
-pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    let text = nyala_gen_c::emit(module, &nyala_gen_c::OPENCL, s.options.wrap);
-    text.map(String::into_bytes).map_err(|d| s.report(*d))
+pub(crate) fn opencl(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::OPENCL, options.wrap);
+    text.map(String::into_bytes)
 }
 
 /// A call that CUDA C++ has and PTX does not: of a function that only NVIDIA's compiler may know, or one that prints.
@@ -114,194 +125,198 @@ fn only_in_source(module: &Module) -> Option<(String, Span)> {
 }
 
 /// The code of kernels for CUDA: PTX, or CUDA C++ where that is wished, or where only NVIDIA's compiler has a function.
-pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    let as_source = s.options.cuda.as_deref() == Some(CUDA_SOURCE);
-    let has_all = |s: &mut Session| {
-        let own = with_own_math(s, module)?;
+pub(crate) fn cuda(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let as_source = options.cuda.as_deref() == Some(CUDA_SOURCE);
+    let has_all = || -> Result<bool, Box<Diagnostic>> {
+        let own = with_own_math(module)?;
         Ok(libdevice().is_some() || needs_libdevice(&own).is_none())
     };
-    if as_source || only_in_source(module).is_some() || !has_all(s)? { cuda_source(s, module) } else { ptx(s, module) }
+    match as_source || only_in_source(module).is_some() || !has_all()? {
+        true => cuda_source(options, module),
+        false => ptx(options, module),
+    }
 }
 
 /// PTX of kernels for CUDA.
-pub(crate) fn ptx(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+pub(crate) fn ptx(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
     if let Some((name, span)) = only_in_source(module) {
         let message = format!("PTX with `{name}`, which is made by way of CUDA C++ only");
-        return Err(s.report(limitation::error(span, message, "use CUDA C++: `--stage cuda` prints it")));
+        return Err(Box::new(limitation::error(span, message, "use CUDA C++: `--stage cuda` prints it")));
     }
-    let gpu = s.options.cuda.clone().filter(|gpu| gpu != CUDA_SOURCE);
+    let gpu = options.cuda.clone().filter(|gpu| gpu != CUDA_SOURCE);
     let target = Target::nvidia(gpu.as_deref().unwrap_or(CUDA_LEAST));
     let libdevice = libdevice();
     if libdevice.is_some() {
-        return assembly(s, module, target, libdevice);
+        return assembly(options, module, target, libdevice);
     }
-    let own = with_own_math(s, module)?;
+    let own = with_own_math(module)?;
     if let Some((name, span)) = needs_libdevice(&own) {
         let message = format!("PTX with `{name}`, a function of NVIDIA's libdevice, which was not found");
         let hint = "install the CUDA toolkit, and let `CUDA_HOME` name its folder, or use CUDA C++ (`--cuda source`)";
-        return Err(s.report(limitation::error(span, message, hint)));
+        return Err(Box::new(limitation::error(span, message, hint)));
     }
-    assembly(s, &own, target, None)
+    assembly(options, &own, target, None)
 }
 
 /// Assembly of kernels for AMD's GPUs.
-pub(crate) fn amdgpu(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    let llvm = amdgpu_llvm(s, module)?;
-    llvm.asm_text().map(String::into_bytes).map_err(|d| s.report(*d))
+pub(crate) fn amdgpu(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let llvm = amdgpu_llvm(options, module)?;
+    llvm.asm_text().map(String::into_bytes)
 }
 
 /// The code object of kernels for AMD's GPUs, as HSA loads it.
-pub(crate) fn amdgpu_code(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    let llvm = amdgpu_llvm(s, module)?;
-    let linked = llvm.object().and_then(|object| crate::build::link_code_object(&object));
-    linked.map_err(|d| s.report(*d))
+pub(crate) fn amdgpu_code(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let llvm = amdgpu_llvm(options, module)?;
+    llvm.object().and_then(|object| crate::build::link_code_object(&object))
 }
 
-fn amdgpu_llvm(s: &mut Session, module: &Module) -> Result<LlvmModule, Reported> {
-    let own = with_own_math(s, module)?;
+fn amdgpu_llvm(options: &Options, module: &Module) -> Result<LlvmModule, Box<Diagnostic>> {
+    let own = with_own_math(module)?;
     if let Some((name, span)) = needs_libdevice(&own) {
         let message = format!("`{name}` of this type in a kernel for AMD's GPUs");
-        return Err(s.report(limitation::error(span, message, "run the kernel with `--device host`")));
+        return Err(Box::new(limitation::error(span, message, "run the kernel with `--device host`")));
     }
-    let target = Target::amd(s.options.amdgpu.as_deref().unwrap_or(AMDGPU_USUAL));
-    gpu_llvm(s, &own, target, None)
+    let target = Target::amd(options.amdgpu.as_deref().unwrap_or(AMDGPU_USUAL));
+    gpu_llvm(options, &own, target, None)
 }
 
 /// The module with functions of its own in place of libdevice's.
-fn with_own_math(s: &mut Session, module: &Module) -> Result<Module, Reported> {
+fn with_own_math(module: &Module) -> Result<Module, Box<Diagnostic>> {
     let mut own = module.clone();
-    nyala_gen_llvm::without_libdevice(&mut own).map_err(|d| s.report(*d))?;
+    nyala_gen_llvm::without_libdevice(&mut own)?;
     Ok(own)
 }
 
-fn assembly(s: &mut Session, module: &Module, target: Target, libdevice: Option<PathBuf>) -> Result<Vec<u8>, Reported> {
-    let llvm = gpu_llvm(s, module, target, libdevice)?;
-    llvm.asm_text().map(String::into_bytes).map_err(|d| s.report(*d))
+fn assembly(
+    options: &Options,
+    module: &Module,
+    target: Target,
+    libdevice: Option<PathBuf>,
+) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let llvm = gpu_llvm(options, module, target, libdevice)?;
+    llvm.asm_text().map(String::into_bytes)
 }
 
 /// Kernels in LLVM, optimized.
 fn gpu_llvm(
-    s: &mut Session,
+    options: &Options,
     module: &Module,
     target: Target,
     libdevice: Option<PathBuf>,
-) -> Result<LlvmModule, Reported> {
+) -> Result<LlvmModule, Box<Diagnostic>> {
     let mut module = module.clone();
     module.set_target(target);
-    let options = nyala_gen_llvm::Options {
-        opt_level: s.options.opt_level,
-        wrap: s.options.wrap,
-        libdevice,
-        ..Default::default()
-    };
-    let made = nyala_gen_llvm::emit(&module, &options).and_then(|mut llvm| llvm.optimize().map(|()| llvm));
-    made.map_err(|d| s.report(*d))
+    let options =
+        nyala_gen_llvm::Options { opt_level: options.opt_level, wrap: options.wrap, libdevice, ..Default::default() };
+    let mut llvm = nyala_gen_llvm::emit(&module, &options)?;
+    llvm.optimize()?;
+    Ok(llvm)
 }
 
 /// CUDA C++ of kernels for CUDA.
-pub(crate) fn cuda_source(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    let text = nyala_gen_c::emit(module, &nyala_gen_c::CUDA, s.options.wrap);
-    text.map(String::into_bytes).map_err(|d| s.report(*d))
+pub(crate) fn cuda_source(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::CUDA, options.wrap);
+    text.map(String::into_bytes)
 }
 
 /// SPIR-V of kernels for Vulkan.
-pub(crate) fn spirv_vulkan(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    spirv(s, module, Flavor::Vulkan).map(|code| code.bytes())
+pub(crate) fn spirv_vulkan(_: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    spirv(module, Flavor::Vulkan).map(|code| code.bytes())
 }
 
 /// SPIR-V of kernels for OpenCL and Level Zero.
-pub(crate) fn spirv_opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    spirv(s, module, Flavor::OpenCl).map(|code| code.bytes())
+pub(crate) fn spirv_opencl(_: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    spirv(module, Flavor::OpenCl).map(|code| code.bytes())
 }
 
-fn spirv(s: &mut Session, module: &Module, flavor: Flavor) -> Result<Code, Reported> {
-    nyala_gen_spirv::emit(module, flavor).map_err(|d| s.report(*d))
+fn spirv(module: &Module, flavor: Flavor) -> Result<nyala_gen_spirv::Code, Box<Diagnostic>> {
+    nyala_gen_spirv::emit(module, flavor)
 }
 
 /// The kernels in SPIR-V as text, those for Vulkan first.
-pub(crate) fn spirv_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    let text = |flavor| move |s: &mut Session, module: &Module| spirv(s, module, flavor).map(|code| code.text().into());
-    s.device_code(&[("vulkan", &text(Flavor::Vulkan)), ("spirv", &text(Flavor::OpenCl))])
+pub(crate) fn spirv_text(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    let vulkan: CodeOf = |_, module| spirv(module, Flavor::Vulkan).map(|code| code.text().into());
+    let opencl: CodeOf = |_, module| spirv(module, Flavor::OpenCl).map(|code| code.text().into());
+    devices::code(options, files, &[("vulkan", vulkan), ("spirv", opencl)])
 }
 
-/// The code of a platform's kernels as its driver takes it.
-type DriversCode = (&'static str, CodeOf<'static>);
-
 /// Code for drivers, of stages that are text otherwise: the stage, the extension of a file for it, and the platforms.
-const DRIVERS_CODE: &[(&str, &str, &[DriversCode])] = &[
-    ("spirv", "spv", &[("vulkan", &spirv_vulkan), ("spirv", &spirv_opencl)]),
-    ("amdgpu", "hsaco", &[("amdgpu", &amdgpu_code)]),
+const DRIVERS_CODE: &[(&str, &str, &[(&str, CodeOf)])] = &[
+    ("spirv", "spv", &[("vulkan", spirv_vulkan), ("spirv", spirv_opencl)]),
+    ("amdgpu", "hsaco", &[("amdgpu", amdgpu_code)]),
 ];
 
 /// The kernels as drivers take them, if a stage has that form and a file's name asks for it by its extension.
-pub fn emit_drivers_code(s: &mut Session, stage: &str, extension: &str) -> Option<Result<Vec<u8>, Reported>> {
+pub fn emit_drivers_code(
+    options: &Options,
+    files: &Files,
+    stage: &str,
+    extension: &str,
+) -> Option<Result<(Vec<u8>, Report), Failed>> {
     let (.., platforms) = DRIVERS_CODE.iter().find(|code| (code.0, code.1) == (stage, extension))?;
-    let modules = match s.device_modules(platforms) {
-        Ok(modules) => modules,
-        Err(reported) => return Some(Err(reported)),
-    };
+    let made = devices::split(options, files).and_then(|mut flat| Ok((flat.kernels(platforms)?, flat.report)));
     let limited = |message: &str, hint: &str| limitation::error(Span::NONE, message, hint);
-    Some(match &modules[..] {
-        [only] => Ok(only.clone()),
+    Some(made.and_then(|(modules, mut report)| match &modules[..] {
+        [only] => Ok((only.clone(), report)),
         [] => {
-            Err(s.report(limited(&format!("there is no kernel for `--stage {stage}`"), "launch one on its platform")))
+            let message = format!("there is no kernel for `--stage {stage}`");
+            Err(report.report(limited(&message, "launch one on its platform")))
         }
         _ => {
             let message = "one file for kernels of several platforms";
-            Err(s.report(limited(message, "emit the kernels of each platform by themselves")))
+            Err(report.report(limited(message, "emit the kernels of each platform by themselves")))
         }
-    })
+    }))
 }
 
 /// The kernels for CUDA as CUDA C++.
-pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code(&[("cuda", &cuda_source)])
+pub(crate) fn cuda_text(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    devices::code(options, files, &[("cuda", cuda_source)])
 }
 
 /// The kernels for CUDA as PTX.
-pub(crate) fn ptx_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code(&[("cuda", &ptx)])
+pub(crate) fn ptx_text(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    devices::code(options, files, &[("cuda", ptx)])
 }
 
 /// The kernels for AMD's GPUs as assembly.
-pub(crate) fn amdgpu_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code(&[("amdgpu", &amdgpu)])
+pub(crate) fn amdgpu_text(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    devices::code(options, files, &[("amdgpu", amdgpu)])
 }
 
 /// C++ of kernels for high-level synthesis.
-pub(crate) fn hls(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    let text = nyala_gen_c::emit(module, &nyala_gen_c::HLS, s.options.wrap);
-    text.map(String::into_bytes).map_err(|d| s.report(*d))
+pub(crate) fn hls(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::HLS, options.wrap);
+    text.map(String::into_bytes)
 }
 
 /// The kernels for `hls` as C++.
-pub(crate) fn hls_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code(&[("hls", &hls)])
+pub(crate) fn hls_text(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    devices::code(options, files, &[("hls", hls)])
 }
 
 /// The kernels for OpenCL as OpenCL C.
-pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code(&[("opencl", &opencl)])
+pub(crate) fn opencl_text(options: &Options, files: &Files, _: Option<&str>) -> Text {
+    devices::code(options, files, &[("opencl", opencl)])
 }
 
-fn flat_module(s: &mut Session) -> Result<Module, Reported> {
-    let world = s.graph()?;
+fn flat_module(options: &Options, files: &Files) -> Result<Flat, Failed> {
+    let mut residual = FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?;
     // Whoever looks for the reason of a failure wants to see the code.
-    s.ensures.clear();
-    let residual = s.residual(&world)?;
-    s.flat(&residual)
+    residual.ensures.clear();
+    residual.flat()
 }
 
-fn print_graph(s: &mut Session, w: &World, function: Option<&str>) -> Result<String, Reported> {
-    let Some(name) = function else { return Ok(nyala_ir::print::print(w)) };
+fn print_graph(mut report: Report, w: &World, function: Option<&str>) -> Text {
+    let Some(name) = function else { return Ok((nyala_ir::print::print(w), report)) };
     let (nest, _) = nyala_ir::facts::Nest::of_program(w, &w.roots());
     let found: Vec<_> = nest.conts.iter().copied().filter(|&k| *w.name(k) == *name).collect();
     if found.is_empty() {
         let names = w.roots();
         let names: Vec<&str> = names.iter().map(|&k| w.name(k)).collect();
-        return Err(s.report(no_such_function::error(name, names.iter().copied())));
+        return Err(report.report(no_such_function::error(name, names.iter().copied())));
     }
-    Ok(nyala_ir::print::print_roots(w, &found))
+    Ok((nyala_ir::print::print_roots(w, &found), report))
 }
 
 fn has_function(w: &World, name: &str) -> bool {
@@ -310,13 +325,13 @@ fn has_function(w: &World, name: &str) -> bool {
 }
 
 /// The innermost loop of a function, in flat SSA, that is nested deepest; of several the one with the fewest blocks.
-pub fn emit_deepest_loop(s: &mut Session, name: &str) -> Result<String, Reported> {
-    let module = flat_module(s)?;
+pub fn emit_deepest_loop(options: &Options, files: &Files, name: &str) -> Text {
+    let Flat { module, mut report, .. } = flat_module(options, files)?;
     let Some(f) = module.funcs.iter().find(|f| f.name == name && !f.blocks.is_empty()) else {
-        return Err(one_function::report_gone(s, &module, name, &|_| true));
+        return Err(one_function::report_gone(&mut report, &module, name, &|_| true));
     };
     let blocks = deepest_loop(f);
-    Ok(print_blocks(&module, f, &blocks))
+    Ok((print_blocks(&module, f, &blocks), report))
 }
 
 fn deepest_loop(f: &Function) -> Vec<Block> {
@@ -349,36 +364,61 @@ fn print_blocks(module: &Module, f: &Function, blocks: &[Block]) -> String {
     blocks.iter().filter_map(|b| parts.get(b.idx())).map(String::as_str).collect()
 }
 
-/// One pass on IR text: `eta-reduce`, `specialize` and `schedule` on graphs, the passes of
-/// [`FLAT`](crate::pipelines::FLAT) on flat SSA.
+/// One pass on IR text: those of [`GRAPH`], [`SPECIALIZE`] and [`SCHEDULE`] on graphs, those of [`FLAT`] on flat SSA.
+///
+/// `pass` is its name, and what it depends on: `host`, so that kernels run there; checks; the device back end of the module.
+///
+/// # Errors
+/// The text is not well-formed, or the pass reports something, or its result is not well-formed.
 pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
-    if let Some(flat) = crate::pipelines::FLAT.iter().find(|p| p.name == pass) {
+    let (pass, words) = pass.split_once(' ').unwrap_or((pass, ""));
+    let mut options = Options { verify: true, ..Options::default() };
+    let mut device = None;
+    for word in words.split_whitespace() {
+        match crate::pipelines::DEVICES.iter().find(|d| d.name == word) {
+            Some(back_end) => device = Some(back_end),
+            None if word == "host" => options.device = Device::Host,
+            None if options.checks.add(word) => {}
+            None => return Err(format!("`{word}` is no device and no check")),
+        }
+    }
+    if let Some(flat) = FLAT.iter().find(|p| p.name == pass) {
         let text: String = text.lines().filter(|l| !l.starts_with(';')).map(|l| format!("{l}\n")).collect();
         let mut module = nyala_flat::read(&text).map_err(|e| format!("{e:?}"))?;
-        let options = crate::Options::default();
-        if let Some(d) = (flat.run)(&mut module, &options).first() {
-            return Err(d.message.clone());
+        // Places that passes can speak of: the text has none.
+        let insts = module.funcs.iter_mut().flat_map(|f| &mut f.blocks).flat_map(|b| &mut b.insts);
+        insts.enumerate().for_each(|(i, inst)| inst.span = Span::new(FileId(0), i, i + 1));
+        let in_function = |module: &Module, span: Span| {
+            let has = |f: &&Function| f.blocks.iter().flat_map(|b| &b.insts).any(|inst| inst.span == span);
+            module.funcs.iter().find(has).map_or(String::new(), |f| format!("`{}`: ", f.name))
+        };
+        let (before, report) = (module.clone(), Report::default());
+        let mut step = Step { options: &options, report: &report, device, notes: None };
+        let found = (flat.run)(&mut module, &mut step);
+        if !found.is_empty() {
+            let line = |d: &Diagnostic| format!("{}{}\n", in_function(&before, d.primary.span), d.message);
+            return Ok(found.iter().map(line).collect());
         }
         nyala_flat::verify(&module).map_err(|e| format!("{e:?}"))?;
-        return Ok(nyala_flat::print(&module, &|_| true));
+        return Ok(nyala_flat::print(&module, &|_| true) + &devices::print(&module, None));
     }
     let mut world = nyala_ir::read::read(text).map_err(|e| format!("line {}: {}", e.line, e.message))?;
     let faults = nyala_ir::verify::verify(&world, &world.roots());
     if !faults.is_empty() {
         return Err(faults.join("\n"));
     }
-    let mut s = Session::new(crate::Options { verify: true, ..Default::default() });
-    let result = match pass {
-        "eta-reduce" => {
-            nyala_ir::eta::eta_reduce(&mut world);
-            Ok(nyala_ir::print::print(&world))
+    let rendered = |failed: Failed| failed.render(false);
+    if let Some(graph) = GRAPH.iter().find(|p| p.name == pass) {
+        (graph.run)(&mut world, &options, &mut Report::default()).map_err(rendered)?;
+        return Ok(nyala_ir::print::print(&world));
+    }
+    match pass {
+        SPECIALIZE => Graph::of(options, world).residual().map(|r| nyala_ir::print::print(&r.world)).map_err(rendered),
+        SCHEDULE => {
+            let Flat { module, .. } = Residual::of(options, world).scheduled().map_err(rendered)?;
+            nyala_flat::verify(&module).map_err(|e| format!("{e:?}"))?;
+            Ok(nyala_flat::print(&module, &|_| true))
         }
-        "specialize" => s.residual(&world).map(|w| nyala_ir::print::print(&w)),
-        "schedule" => {
-            s.options.opt_level = 0;
-            s.flat(&world).map(|m| nyala_flat::print(&m, &|_| true))
-        }
-        _ => return Err(format!("no pass `{pass}`")),
-    };
-    result.map_err(|_| s.render(false))
+        _ => Err(format!("no pass `{pass}`")),
+    }
 }

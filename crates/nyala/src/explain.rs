@@ -8,9 +8,11 @@ pub mod lanes;
 pub mod text;
 mod words;
 
+use crate::closures;
 use crate::diagnostics::no_such_function;
-use crate::{Reported, Session, closures};
-use nyala_base::{Id, SideTable, Sources, Span};
+use crate::graph::{Diverged, Graph, Residual};
+use crate::report::Failed;
+use nyala_base::{Diagnostic, Id, SideTable, Sources, Span};
 use nyala_ir::{Cont, Linkage, World};
 use nyala_specialize::facts::{Facts, is_function};
 use nyala_specialize::record::{Outcome, Piece, Record, Row, Why};
@@ -264,60 +266,67 @@ pub struct Step {
 pub struct Explained {
     /// The report, ready to be shown.
     pub report: Report,
-    /// The residual program.
-    pub residual: World,
+    /// The residual program; nothing but its diagnostics if evaluation did not end.
+    pub residual: Residual,
     /// The record that the report is made from.
     pub record: Box<Record>,
 }
 
-/// Evaluates the program and makes a report. If evaluation does not end, the error is reported, and the report
-/// describes what was done until then.
-pub fn explain(s: &mut Session) -> Result<Explained, Reported> {
-    let source = s.graph()?;
-    let (residual, record, complete) = match s.residual_with_record(&source) {
-        Ok((residual, record)) => (residual, record, true),
-        Err(Some(record)) => (World::new(), record, false),
-        Err(None) => return Err(Reported),
+/// Evaluates the program and makes a report. If evaluation does not end, the residual program's diagnostics have the error, and
+/// the report describes what was done until then.
+pub fn explain(graph: &Graph) -> Result<Explained, Failed> {
+    let (residual, record, complete) = match graph.specialize(true) {
+        Ok(mut residual) => {
+            let record = residual.record.take().unwrap_or_default();
+            (residual, record, true)
+        }
+        Err(Diverged { failed, record: Some(record) }) => {
+            let residual = Residual { report: *failed, ..Residual::of(graph.options.clone(), World::new()) };
+            (residual, record, false)
+        }
+        Err(Diverged { failed, record: None }) => return Err(failed),
     };
-    let files = s.program_files();
-    let mut report = Builder::new(&source, &residual, &record, &s.sources, &files).report();
+    let places = &residual.report;
+    let mut report = Builder::new(&graph.world, &residual.world, &record, &places.sources, &places.given).report();
     report.totals.complete = complete;
     Ok(Explained { report, residual, record })
 }
 
-/// Compiles the residual program to machine code, and adds the sizes to the report, or the reason why there are none.
-pub fn add_code(s: &mut Session, explained: &mut Explained) {
-    let Explained { report, residual, record } = explained;
-    if !report.totals.complete {
-        return;
-    }
-    if report.totals.residual_nodes > MAX_NODES_FOR_CODE {
-        report.totals.no_code = Some(format!("the residual program has more than {MAX_NODES_FOR_CODE} nodes"));
-        return;
-    }
-    // Here it is no error if the program has no machine code.
-    let reported = std::mem::take(&mut s.sink);
-    let sizes = s.code_sizes(residual);
-    let faults = std::mem::replace(&mut s.sink, reported);
-    match sizes {
-        Ok((functions, all)) => {
-            report.totals.bytes = Some(all);
-            for (k, size) in functions {
-                let instance = &mut report.instances[record.instance_of[k] as usize];
-                if instance.kind == "function" {
-                    *instance.bytes.get_or_insert(0) += size;
+impl Explained {
+    /// Adds the sizes of machine code to the report, or the reason why there are none. `sizes` compiles the residual program.
+    pub fn add_code(&mut self, sizes: impl FnOnce(&Residual) -> Result<(Vec<(Cont, u64)>, u64), Failed>) {
+        let Explained { report, residual, record } = self;
+        if !report.totals.complete {
+            return;
+        }
+        if report.totals.residual_nodes > MAX_NODES_FOR_CODE {
+            report.totals.no_code = Some(format!("the residual program has more than {MAX_NODES_FOR_CODE} nodes"));
+            return;
+        }
+        let n_before = residual.report.sink.diagnostics.len();
+        match sizes(residual) {
+            Ok((functions, all)) => {
+                report.totals.bytes = Some(all);
+                for (k, size) in functions {
+                    let instance = &mut report.instances[record.instance_of[k] as usize];
+                    if instance.kind == "function" {
+                        *instance.bytes.get_or_insert(0) += size;
+                    }
                 }
             }
+            // Here it is no error if the program has no machine code.
+            Err(failed) => {
+                report.totals.no_code = failed.sink.diagnostics.into_iter().nth(n_before).map(|d| d.message);
+            }
         }
-        Err(Reported) => report.totals.no_code = faults.diagnostics.into_iter().next().map(|d| d.message),
     }
 }
 
 /// The report as text: `top` entries of each list, or everything about one function.
-pub fn text(s: &mut Session, report: &Report, function: Option<&str>, top: usize) -> Result<String, Reported> {
+pub fn text(report: &Report, function: Option<&str>, top: usize) -> Result<String, Box<Diagnostic>> {
     if let Some(name) = function.filter(|name| report.functions.iter().all(|f| f.name != **name)) {
         let similar = nyala_sema::closest(name, report.functions.iter().map(|f| f.name.as_str()));
-        return Err(s.report(no_such_function::unknown(name, similar)));
+        return Err(Box::new(no_such_function::unknown(name, similar)));
     }
     Ok(text::render(report, function, top))
 }

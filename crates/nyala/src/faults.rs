@@ -1,21 +1,16 @@
 //! Reports faults of programs in machine code, with function and line.
 
-use crate::Session;
 use crate::diagnostics::{division_fault, illegal_instruction, stack_overflow, undefined_code, wild_access};
 use crate::run::Loaded;
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_gen_llvm::{Jit, Place};
 use nyala_runtime::{Fault, FaultKind};
 
-impl Session {
+impl Loaded {
     /// Installs a handler for faults of the loaded program, which is about to run. It reports the fault, as `render`
     /// writes it, and the process ends with exit code 128 + signal.
-    pub fn report_faults(
-        &self,
-        loaded: &Loaded,
-        render: impl Fn(&Diagnostic, &Sources) -> String + Send + Sync + 'static,
-    ) {
-        let (jit, sources) = (loaded.jit.clone(), self.sources.clone());
+    pub fn report_faults(&self, render: impl Fn(&Diagnostic, &Sources) -> String + Send + Sync + 'static) {
+        let (jit, sources) = (self.jit.clone(), self.report.sources.clone());
         let describe = move |fault: &Fault| render(&describe(fault, &jit, &sources), &sources);
         // The program also runs without reports.
         let _ = nyala_runtime::report_faults(Box::new(describe), true);

@@ -121,6 +121,7 @@ impl Trees {
         );
         // The number of files is known only now.
         report.timings.iter_mut().for_each(|t| t.size = trees.modules.len());
+        report.given = trees.files.names().into();
         trees.report = report;
         trees
     }
@@ -306,7 +307,7 @@ impl FrontEnd {
     }
 
     /// Whether the program has no errors so far.
-    fn without_errors(&self) -> Result<Report, Failed> {
+    pub(crate) fn without_errors(&self) -> Result<Report, Failed> {
         let mut report = self.report.clone();
         if report.sink.has_errors() { Err(report.fail()) } else { Ok(report) }
     }

@@ -2,7 +2,7 @@
 //! longer there. Separate from `emit.rs`, which has one function for each stage.
 
 use crate::diagnostics::no_such_function;
-use crate::{Reported, Session};
+use crate::report::{Failed, Report};
 use nyala_base::{Id, Span};
 use nyala_flat::{Callee, Function, InstOp, Module, Terminator};
 use rustc_hash::FxHashSet;
@@ -111,24 +111,24 @@ fn holders(module: &Module, gone: &[usize], is_left: &dyn Fn(usize) -> bool) -> 
 }
 
 /// Reports that there is no function `name` in a flat module, or in what LLVM made of it, of which `is_left` tells.
-pub fn report_gone(s: &mut Session, module: &Module, name: &str, is_left: &dyn Fn(usize) -> bool) -> Reported {
+pub fn report_gone(report: &mut Report, module: &Module, name: &str, is_left: &dyn Fn(usize) -> bool) -> Failed {
     let gone: Vec<usize> = (0..module.funcs.len()).filter(|&f| is_called(&module.funcs[f], name)).collect();
     if !gone.is_empty() && !gone.iter().any(|&f| is_left(f)) {
-        return s.report(no_such_function::inlined(name, "LLVM", &holders(module, &gone, is_left)));
+        return report.report(no_such_function::inlined(name, "LLVM", &holders(module, &gone, is_left)));
     }
     // Partial evaluation notes the calls that it unfolds with the code.
     let has_code = |f: &&Function| {
         let mut spans = f.blocks.iter().flat_map(|b| b.insts.iter().map(|i| i.span));
-        spans.any(|span: Span| s.calls.around(span).any(|(callee, _)| callee == name))
+        spans.any(|span: Span| report.calls.around(span).any(|(callee, _)| callee == name))
     };
     let holders: Vec<String> = module.funcs.iter().filter(has_code).map(|f| f.name.clone()).collect();
     if !holders.is_empty() {
-        return s.report(no_such_function::inlined(name, "partial evaluation", &holders));
+        return report.report(no_such_function::inlined(name, "partial evaluation", &holders));
     }
     let left = |i: usize, f: &Function| !f.is_foreign() && is_left(i);
     let names = module.funcs.iter().enumerate().filter(|(i, f)| left(*i, f)).map(|(_, f)| f.name.as_str());
     let diagnostic = no_such_function::error(name, names);
-    s.report(diagnostic)
+    report.report(diagnostic)
 }
 
 #[cfg(test)]

@@ -68,14 +68,14 @@ impl Options {
     }
 
     /// What native code checks.
-    pub fn checked(&self) -> nyala_checks::Checks {
+    pub(crate) fn checked(&self) -> nyala_checks::Checks {
         let mut checks = self.checks;
         checks.overflow &= !self.wrap;
         checks
     }
 
     /// Whether a code is denied by its own name.
-    pub fn denies(&self, code: &str) -> bool {
+    pub(crate) fn denies(&self, code: &str) -> bool {
         self.deny.iter().any(|c| c == code)
     }
 }

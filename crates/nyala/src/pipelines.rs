@@ -1,11 +1,85 @@
 //! The passes, stages, back ends and engines, as tables.
 
 use crate::diagnostics::constant_fault;
-use crate::{Device, Options, Reported, Session, devices, emit, run};
-use nyala_base::Diagnostic;
+use crate::front::Files;
+use crate::graph::Graph;
+use crate::report::{Failed, Report};
+use crate::{Device, Options, devices, emit, run, statics};
+use nyala_base::{Diagnostic, Span};
+use nyala_checks::Checks;
 use nyala_flat::Module;
+use nyala_flat::ensure::Stage as Judged;
 use nyala_ir::World;
 use nyala_kernels::Devices;
+use nyala_vectorize::Note;
+
+/// A pass over the graph before partial evaluation.
+pub struct GraphPass {
+    /// Its key in `--time-passes`.
+    pub name: &'static str,
+    /// Its effect, in one line.
+    pub about: &'static str,
+    /// Whether the graph is verified after it.
+    pub verified: bool,
+    /// Its warnings are in the report.
+    pub run: fn(&mut World, &Options, &mut Report) -> Result<(), Failed>,
+}
+
+/// The passes over the graph, in order, after it was lowered.
+pub const GRAPH: &[GraphPass] = &[
+    GraphPass {
+        name: "compute-statics",
+        about: "statics whose initializers call functions become constants",
+        // What uses a computed static is eta-reduced below.
+        verified: false,
+        run: |world, options, report| statics::compute(options, report, world),
+    },
+    GraphPass {
+        name: "eta-reduce",
+        about: "functions that only call another one are that one",
+        verified: true,
+        run: |world, _, _| {
+            nyala_ir::eta::eta_reduce(world);
+            Ok(())
+        },
+    },
+    GraphPass {
+        name: "find-recursive-runs",
+        about: "warns of functions that are run and call themselves without end",
+        verified: false,
+        run: |world, _, report| {
+            report.sink.diagnostics.extend(nyala_specialize::recursive_runs::recursive_runs(world));
+            Ok(())
+        },
+    },
+    GraphPass {
+        name: "find-leaving-addresses",
+        about: "warns of addresses of variables that leave their function",
+        verified: false,
+        run: |world, _, report| {
+            report.sink.diagnostics.extend(nyala_specialize::leaving_addresses::leaving_addresses(world));
+            Ok(())
+        },
+    },
+];
+
+/// Partial evaluation: from the graph to the residual program.
+pub const SPECIALIZE: &str = "specialize";
+
+/// From the residual program to flat SSA.
+pub const SCHEDULE: &str = "schedule";
+
+/// What a pass over flat SSA may look at, beside the module.
+pub struct Step<'a> {
+    /// The options.
+    pub options: &'a Options,
+    /// What was found up to here.
+    pub report: &'a Report,
+    /// The back end of the device whose module it is.
+    pub device: Option<&'static DeviceBackEnd>,
+    /// Notes of the vectorizer, if they are wanted.
+    pub notes: Option<&'a mut Vec<Note>>,
+}
 
 /// A pass over flat SSA.
 pub struct FlatPass {
@@ -15,21 +89,41 @@ pub struct FlatPass {
     pub about: &'static str,
     /// Runs from this `-O` on.
     pub min_level: u8,
+    /// If it only runs when native code checks something: for which checks.
+    pub checks: Option<fn(Checks) -> bool>,
+    /// Whether it only runs when bodies of `vectorize` become vector code.
+    pub in_lanes: bool,
+    /// If it runs on the modules of devices instead of the program's: for which.
+    pub devices: Option<fn(&DeviceBackEnd) -> bool>,
+    /// The assertions on code that are judged before it, whether it runs or not.
+    pub judged: Option<Judged>,
     /// Its limitations and warnings are in the diagnostics.
-    pub run: fn(&mut Module, &Options) -> Vec<Diagnostic>,
+    pub run: fn(&mut Module, &mut Step) -> Vec<Diagnostic>,
 }
 
-/// The passes over flat SSA, in order.
+/// A pass that always runs, on the program's module.
+const ALWAYS: FlatPass = FlatPass {
+    name: "",
+    about: "",
+    min_level: 0,
+    checks: None,
+    in_lanes: false,
+    devices: None,
+    judged: None,
+    run: |_, _| Vec::new(),
+};
+
+/// The passes over flat SSA, in order. The module is verified after each, with those of its devices.
 pub const FLAT: &[FlatPass] = &[
     FlatPass {
         // First: function values are taken apart when variables become values.
         name: "count-environments",
         about: "environments of function values are freed with the last value that holds them",
-        min_level: 0,
         run: |module, _| {
             nyala_flat::count_environments(module);
             Vec::new()
         },
+        ..ALWAYS
     },
     FlatPass {
         name: "promote-slots",
@@ -39,22 +133,20 @@ pub const FLAT: &[FlatPass] = &[
             nyala_flat::promote_slots(module);
             Vec::new()
         },
+        ..ALWAYS
     },
     FlatPass {
         name: "simplify-branches",
         about: "merges and removes blocks, drops what nobody uses",
         min_level: 1,
-        run: |module, _| {
-            nyala_flat::simplify_branches(module);
-            Vec::new()
-        },
+        run: simplify_branches,
+        ..ALWAYS
     },
     FlatPass {
         // While bodies are functions, and after their own variables became values.
         name: "find-races",
         about: "warns of iterations that write to one place at the same time",
-        min_level: 0,
-        run: |module, options| match options.opt_level {
+        run: |module, step| match step.options.opt_level {
             // Without optimization, variables of bodies are in memory, too.
             0 if nyala_checks::has_launches(module) => {
                 let mut promoted = module.clone();
@@ -63,40 +155,127 @@ pub const FLAT: &[FlatPass] = &[
             }
             _ => nyala_checks::find_races(module),
         },
+        ..ALWAYS
     },
     FlatPass {
         // Comes before `vectorize`: an operation in vectors is not known to be executed by all lanes.
         name: "find-constant-faults",
         about: "warns of operations on constants that go wrong for certain",
-        min_level: 0,
         run: |module, _| {
             let faults = nyala_checks::constant_faults(module);
             faults.into_iter().map(|(span, fault)| constant_fault::warning(span, fault)).collect()
         },
+        ..ALWAYS
     },
     FlatPass {
         name: "lower-launches",
-        about: "kernels become functions for blocks of work items on the host",
-        min_level: 0,
-        run: |module, options| {
-            let devices = match options.device {
+        about: "kernels become functions for blocks of work items on the host, or modules for devices",
+        judged: Some(Judged::Plain),
+        run: |module, step| {
+            let devices = match step.options.device {
                 Device::Own => &Devices::Platforms(&devices::platforms()),
                 Device::Host => &Devices::Host,
                 Device::One(platform, number) => &Devices::One(platform, number),
             };
             nyala_kernels::lower_launches(module, devices)
         },
+        ..ALWAYS
+    },
+    FlatPass {
+        // Before lanes become vectors: then it is not known any more which lane computes what.
+        name: "insert-lane-checks",
+        about: "lanes check that their arithmetic does not overflow",
+        checks: Some(|checks| checks.overflow),
+        in_lanes: true,
+        run: |module, _| {
+            nyala_checks::insert_lane_checks(module);
+            Vec::new()
+        },
+        ..ALWAYS
     },
     FlatPass {
         name: "vectorize",
         about: "bodies of `vectorize` become vector code",
-        min_level: 0,
-        run: |module, options| {
-            let options = nyala_vectorize::Options { wrap: options.wrap, explain: false };
-            nyala_vectorize::vectorize(module, options).diagnostics
+        in_lanes: true,
+        run: |module, step| {
+            let options = nyala_vectorize::Options { wrap: step.options.wrap, explain: step.notes.is_some() };
+            let outcome = nyala_vectorize::vectorize(module, options);
+            if let Some(notes) = &mut step.notes {
+                notes.extend(outcome.notes);
+            }
+            outcome.diagnostics
         },
+        ..ALWAYS
+    },
+    FlatPass {
+        name: "place-statics",
+        about: "statics of kernels lie in the address space that the device has for them",
+        devices: Some(|device| device.generic),
+        judged: Some(Judged::Vectorized),
+        run: |module, step| {
+            nyala_kernels::place_statics(module, step.statics());
+            Vec::new()
+        },
+        ..ALWAYS
+    },
+    FlatPass {
+        name: "infer-spaces",
+        about: "all addresses of kernels get an address space, where no address may mean any memory",
+        devices: Some(|device| !device.generic),
+        run: |module, step| nyala_kernels::infer_spaces(module, step.statics()),
+        ..ALWAYS
+    },
+    FlatPass {
+        // Again: functions that were copied for other spaces leave those behind that nobody calls.
+        name: "simplify-branches",
+        about: "merges and removes blocks of kernels, drops what nobody uses",
+        devices: Some(|device| !device.generic),
+        run: simplify_branches,
+        ..ALWAYS
+    },
+    FlatPass {
+        name: "insert-checks",
+        about: "native code stops where the interpreter would",
+        checks: Some(|checks| checks != Checks::default()),
+        run: |module, step| {
+            let Step { options, report, .. } = step;
+            let site = |span: Span| {
+                // The runtime writes the first line.
+                let mut text = nyala_base::diagnostics::bug::error(span.without_call(), "");
+                text.hints.clear();
+                text.add_calls(report.calls.around(span));
+                let text = text.render(&report.sources, false);
+                text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
+            };
+            let place = |span: Span| report.sources.place(report.own_place(span));
+            nyala_checks::insert_checks(module, options.checked(), &nyala_checks::Texts { site: &site, place: &place });
+            Vec::new()
+        },
+        ..ALWAYS
+    },
+    FlatPass {
+        // After warnings and checks. Nothing of it may be undefined to another compiler.
+        name: "wrap-constants",
+        about: "arithmetic on constants that overflows is computed",
+        run: |module, _| {
+            nyala_checks::wrap_constants(module);
+            Vec::new()
+        },
+        ..ALWAYS
     },
 ];
+
+fn simplify_branches(module: &mut Module, _: &mut Step) -> Vec<Diagnostic> {
+    nyala_flat::simplify_branches(module);
+    Vec::new()
+}
+
+impl Step<'_> {
+    /// The address space of immutable statics.
+    fn statics(&self) -> u8 {
+        self.device.map_or(0, |device| device.statics)
+    }
+}
 
 /// A form in which `nyala emit` shows programs.
 pub struct Stage {
@@ -105,7 +284,7 @@ pub struct Stage {
     /// Its content, in one line.
     pub about: &'static str,
     /// The program as text; one function of it, if named.
-    pub text: fn(&mut Session, Option<&str>) -> Result<String, Reported>,
+    pub text: fn(&Options, &Files, Option<&str>) -> Result<(String, Report), Failed>,
 }
 
 /// The stages before any back end, in the order of the pipeline.
@@ -114,7 +293,7 @@ const FRONT: &[Stage] = &[
     Stage { name: "graph", about: "the graph before partial evaluation", text: emit::graph },
     Stage { name: "residual", about: "the graph after partial evaluation", text: emit::residual },
     Stage { name: "flat", about: "flat SSA", text: emit::flat },
-    Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
+    Stage { name: "device", about: "flat SSA of the kernels for devices", text: devices::text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
     Stage { name: "hls", about: "C++ of the kernels for high-level synthesis", text: emit::hls_text },
     Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
@@ -122,9 +301,6 @@ const FRONT: &[Stage] = &[
     Stage { name: "ptx", about: "PTX of the kernels for CUDA and NVVM", text: emit::ptx_text },
     Stage { name: "amdgpu", about: "assembly of the kernels for AMD's GPUs", text: emit::amdgpu_text },
 ];
-
-/// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector"];
 
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,8 +311,13 @@ pub enum Form {
     Flat,
 }
 
-/// A program that is ready to run: calls an exported function of type `fn() -> bool` by its name.
-pub type Ready<'w> = Box<dyn Fn(&mut Session, &str) -> Result<bool, Reported> + 'w>;
+/// A program that is ready to run.
+pub struct Ready<'w> {
+    /// What was found when it was compiled.
+    pub report: Report,
+    /// Calls an exported function of type `fn() -> bool` by its name.
+    pub call: Box<dyn Fn(&str) -> Result<bool, Failed> + 'w>,
+}
 
 /// A program of the system that a back end uses.
 pub struct Need {
@@ -144,14 +325,6 @@ pub struct Need {
     pub what: &'static str,
     /// Whether it can be started.
     pub is_there: fn() -> bool,
-}
-
-/// A pass that a back end does without.
-pub struct Without {
-    /// The pass's name.
-    pub pass: &'static str,
-    /// For which modules.
-    pub holds: fn(&Module) -> bool,
 }
 
 /// An engine turns a program into something that can run.
@@ -164,12 +337,12 @@ pub struct BackEnd {
     pub takes: Form,
     /// Other programs that it needs.
     pub needs: Option<Need>,
-    /// [Passes](FLAT) that it does without.
-    pub without: &'static [Without],
+    /// For which modules bodies of `vectorize` stay loops, if it can have them.
+    pub keeps_lanes: Option<fn(&Module) -> bool>,
     /// The stages that only this back end has.
     pub stages: &'static [Stage],
     /// Makes a program ready to run, given its graph before partial evaluation.
-    pub ready: for<'w> fn(&mut Session, &'w World) -> Result<Ready<'w>, Reported>,
+    pub ready: fn(&Graph) -> Result<Ready<'_>, Failed>,
 }
 
 /// The checked interpreter.
@@ -178,7 +351,7 @@ pub const INTERP: BackEnd = BackEnd {
     makes: "results, with every access checked",
     takes: Form::Graph,
     needs: None,
-    without: &[],
+    keeps_lanes: None,
     stages: &[],
     ready: run::ready_interpreted,
 };
@@ -189,7 +362,7 @@ pub const LLVM: BackEnd = BackEnd {
     makes: "machine code, in memory and as objects",
     takes: Form::Flat,
     needs: None,
-    without: &[],
+    keeps_lanes: None,
     stages: &[
         Stage { name: "llvm", about: "LLVM's text form, optimized", text: emit::llvm },
         Stage { name: "asm", about: "assembly", text: emit::asm },
@@ -203,7 +376,7 @@ pub const C: BackEnd = BackEnd {
     makes: "C text",
     takes: Form::Flat,
     needs: Some(Need { what: "a C compiler", is_there: crate::compiled_c::has_compiler }),
-    without: &[Without { pass: "vectorize", holds: |module| !nyala_gen_c::lanes_meet(module) }],
+    keeps_lanes: Some(|module| !nyala_gen_c::lanes_meet(module)),
     stages: &[Stage { name: "c", about: "C text", text: emit::c }],
     ready: run::ready_by_c,
 };
@@ -212,9 +385,10 @@ pub const C: BackEnd = BackEnd {
 pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM, C];
 
 impl BackEnd {
-    /// Whether a module goes through a pass over flat SSA.
-    pub fn takes_pass(&self, pass: &FlatPass, module: &Module) -> bool {
-        !self.without.iter().any(|w| w.pass == pass.name && (w.holds)(module))
+    /// Whether assertions of a stage are judged in its modules.
+    pub(crate) fn is_judged(&self, stage: Judged, options: &Options) -> bool {
+        // Where loops may stay there is no vector code to judge. Checks in lanes are no code of the program.
+        stage == Judged::Plain || self.keeps_lanes.is_none() && !options.checked().overflow
     }
 }
 
@@ -231,7 +405,7 @@ pub struct DeviceBackEnd {
     /// Whether an address may mean any memory; else each needs an address space.
     pub generic: bool,
     /// The code of a module, as the runtime takes it.
-    pub code: fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>,
+    pub code: fn(&Options, &Module) -> Result<Vec<u8>, Box<Diagnostic>>,
 }
 
 /// The platforms that code is made for.
@@ -259,7 +433,7 @@ pub const DEVICES: &[DeviceBackEnd] = &[
         statics: 4,
         generic: true,
         // Limitations are reported when the program is compiled, as for other devices.
-        code: |s, module| emit::hls(s, module).map(|_| Vec::new()),
+        code: |options, module| emit::hls(options, module).map(|_| Vec::new()),
     },
     DeviceBackEnd {
         name: "amdgpu",
@@ -290,9 +464,4 @@ pub const DEVICES: &[DeviceBackEnd] = &[
 /// Stages of `nyala emit`, those of back ends last.
 pub fn stages() -> impl Iterator<Item = &'static Stage> {
     FRONT.iter().chain(BACK_ENDS.iter().flat_map(|b| b.stages))
-}
-
-/// Instructions of a module.
-pub fn flat_size(module: &Module) -> usize {
-    module.funcs.iter().flat_map(|f| &f.blocks).map(|b| b.insts.len() + 1).sum()
 }

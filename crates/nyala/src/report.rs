@@ -30,6 +30,8 @@ pub struct Report {
     pub timings: Vec<Timing>,
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
+    /// The names of the files given.
+    pub(crate) given: Arc<[String]>,
     /// The files of libraries in the program, the prelude included.
     pub(crate) libraries: Arc<[FileId]>,
     /// The calls that were unfolded, once the program is specialized.
@@ -73,7 +75,7 @@ impl Report {
     }
 
     /// Where code of the program comes from.
-    pub fn origins(&self) -> Origins<'_> {
+    pub(crate) fn origins(&self) -> Origins<'_> {
         Origins { calls: &self.calls, libraries: &self.libraries }
     }
 
@@ -83,7 +85,7 @@ impl Report {
     }
 
     /// The place itself, or the innermost call in the program's own files that led there.
-    pub fn own_place(&self, span: Span) -> Span {
+    pub(crate) fn own_place(&self, span: Span) -> Span {
         let calls = self.calls.around(span).map(|(_, span)| span);
         let own = std::iter::once(span).chain(calls).find(|span| !self.is_library(span.file));
         own.unwrap_or(span)
@@ -114,6 +116,11 @@ impl Report {
             }
             known.insert((d.code, d.primary.span, d.message.clone()))
         });
+    }
+
+    /// A report that begins anew, of what happens when the program runs.
+    pub(crate) fn of_run(&self) -> Report {
+        Report { sink: Sink::default(), timings: Vec::new(), faulted: None, ..self.clone() }
     }
 
     /// Does with warnings what `--allow` and `--deny` say.
@@ -159,7 +166,7 @@ impl Report {
     }
 
     /// Ends a step whose result is not well-formed, which is a bug of a pass.
-    pub fn bug(&mut self, pass: &str, fault: &str) -> Failed {
+    pub(crate) fn bug(&mut self, pass: &str, fault: &str) -> Failed {
         let message = format!("after `{pass}` the program is not well-formed: {fault}");
         self.report(nyala_base::diagnostics::bug::error(Span::NONE, message))
     }

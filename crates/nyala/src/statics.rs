@@ -1,7 +1,8 @@
 //! Computes statics whose initializers call functions or have control flow. The interpreter runs these, without access
 //! to the outside, before any other pass uses the graph. Their results become constants like others.
 
-use crate::{Reported, Session};
+use crate::Options;
+use crate::report::{Failed, Report};
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Global, Node, World};
@@ -11,37 +12,35 @@ use rustc_hash::FxHashMap;
 /// Limit on the calls and jumps of an initializer, which the budget of partial evaluation multiplies.
 const MAX_STEPS: f64 = 20_000_000.0;
 
-impl Session {
-    /// Replaces the computed initializers of a graph by constants.
-    pub(crate) fn compute_statics(&mut self, world: &mut World) -> Result<(), Reported> {
-        let order = order(world).map_err(|d| self.report(*d))?;
-        for (g, k) in order {
-            let options = nyala_interp::Options {
-                max_steps: Some((MAX_STEPS * self.options.pe_budget) as u64),
-                wrap: self.options.wrap,
-                confined: true,
-                ..Default::default()
-            };
-            let data = world.global(g);
-            let (origin, ty) = (data.origin, data.ty);
-            let note = format!("static `{}` is computed here", data.name);
-            let words = nyala_interp::run(world, k, &[], &options);
-            let words = words.map_err(|fault| {
-                let mut diagnostic = fault.diagnostic().other(origin, note);
-                if diagnostic.primary.span.is_none() {
-                    diagnostic.primary.span = origin;
-                }
-                self.report(match fault.code() {
-                    "budget-spent" => diagnostic.hint("`--pe-budget 10` grants ten times as many steps"),
-                    _ => diagnostic,
-                })
-            })?;
-            let init = nyala_interp::constant(world, ty, &mut &words[..]);
-            let init = init.map_err(|why| self.report(not_constant::error(origin, why)))?;
-            world.set_init(g, init);
-        }
-        Ok(())
+/// Replaces the computed initializers of a graph by constants.
+pub(crate) fn compute(options: &Options, report: &mut Report, world: &mut World) -> Result<(), Failed> {
+    let order = order(world).map_err(|d| report.report(*d))?;
+    for (g, k) in order {
+        let limits = nyala_interp::Options {
+            max_steps: Some((MAX_STEPS * options.pe_budget) as u64),
+            wrap: options.wrap,
+            confined: true,
+            ..Default::default()
+        };
+        let data = world.global(g);
+        let (origin, ty) = (data.origin, data.ty);
+        let note = format!("static `{}` is computed here", data.name);
+        let words = nyala_interp::run(world, k, &[], &limits);
+        let words = words.map_err(|fault| {
+            let mut diagnostic = fault.diagnostic().other(origin, note);
+            if diagnostic.primary.span.is_none() {
+                diagnostic.primary.span = origin;
+            }
+            report.report(match fault.code() {
+                "budget-spent" => diagnostic.hint("`--pe-budget 10` grants ten times as many steps"),
+                _ => diagnostic,
+            })
+        })?;
+        let init = nyala_interp::constant(world, ty, &mut &words[..]);
+        let init = init.map_err(|why| report.report(not_constant::error(origin, why)))?;
+        world.set_init(g, init);
     }
+    Ok(())
 }
 
 /// The function that computes a global, if it is computed.

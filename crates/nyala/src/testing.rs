@@ -6,12 +6,14 @@
 //! fn test_sort() -> () { assert(…) }     comes to its end; one of type `fn() -> bool` gives `true`
 //! ```
 
+use crate::Options;
+use crate::front::{Files, FrontEnd};
+use crate::graph::Graph;
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
+use crate::report::{Failed, Report};
 use crate::tuning::unquoted;
-use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
 use nyala_checks::Checks;
-use nyala_ir::World;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
 
@@ -220,37 +222,39 @@ pub enum Outcome {
 }
 
 /// Runs the tests from number `first` on under one engine, in this process: a test that ends the process ends all. `each`
-/// hears of every test before it runs (no outcome) and after.
+/// hears of every test before it runs (no outcome) and after. Returns what was found when the program was compiled.
 ///
 /// # Errors
-/// The program does not compile; the session's sink says why.
+/// The program does not compile.
 pub fn run(
-    s: &mut Session,
+    options: &Options,
+    files: &Files,
     suite: &Suite,
     engine: Engine,
     first: usize,
     each: impl FnMut(usize, Option<Outcome>),
-) -> Result<(), Reported> {
-    let world = graph(s, engine)?;
-    run_graph(s, &world, suite, engine, first, each)
+) -> Result<Report, Failed> {
+    run_graph(&graph(options, files, engine)?, suite, engine, first, each)
 }
 
-/// The graph of a program with tests, and the session's options for an engine.
+/// The graph of a program with tests, with the options for an engine.
 ///
 /// # Errors
-/// The front end finds faults; the session's sink has them.
-pub fn graph(s: &mut Session, engine: Engine) -> Result<World, Reported> {
-    engine.set(&mut s.options);
-    s.graph().inspect_err(|_| {
+/// The front end finds faults.
+pub fn graph(options: &Options, files: &Files, engine: Engine) -> Result<Graph, Failed> {
+    let mut options = options.clone();
+    engine.set(&mut options);
+    FrontEnd::new(options, files.clone()).graph().map_err(|mut failed| {
         // A query stands in its line twice.
         let mut seen = Vec::new();
-        let sources = &s.sources;
-        s.sink.diagnostics.retain(|d| {
+        let Report { sources, sink, .. } = &mut *failed;
+        sink.diagnostics.retain(|d| {
             let key = (d.code, d.message.clone(), sources.line_col(d.primary.span).0, d.primary.span.file);
             let is_new = !seen.contains(&key);
             seen.push(key);
             is_new
         });
+        failed
     })
 }
 
@@ -259,30 +263,28 @@ pub fn graph(s: &mut Session, engine: Engine) -> Result<World, Reported> {
 /// # Errors
 /// As of [`run`].
 pub fn run_graph(
-    s: &mut Session,
-    world: &World,
+    graph: &Graph,
     suite: &Suite,
     engine: Engine,
     first: usize,
     mut each: impl FnMut(usize, Option<Outcome>),
-) -> Result<(), Reported> {
-    let call = (engine.back_end.ready)(s, world)?;
+) -> Result<Report, Failed> {
+    let ready = (engine.back_end.ready)(graph)?;
     for (i, test) in suite.tests.iter().enumerate().skip(first) {
         each(i, None);
         let mut outcome = Outcome::Passed;
         for (entry, complaint) in &test.entries {
-            let failed = match call(s, entry) {
+            let failed = match (ready.call)(entry) {
                 Ok(true) => continue,
                 Ok(false) => complaint.to_string(),
-                Err(Reported) => s.render(false),
+                Err(failed) => failed.render(false),
             };
-            s.sink.diagnostics.clear();
             outcome = Outcome::Failed(failed);
             break;
         }
         each(i, Some(outcome));
     }
-    Ok(())
+    Ok(ready.report)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub mod reduce;
 use crate::queue::{own_seconds, this_program};
 use crate::{Tally, root};
 use mutate::Corpus;
-use nyala::{Options, Session};
+use nyala::{Files, FrontEnd, Options};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -234,40 +234,39 @@ fn memory() -> Option<u64> {
 /// Reads an input with the parser, the checker and the lowering. Returns what they do wrong.
 fn examine(text: &str) -> Result<(), String> {
     const NAME: &str = "bad_input.impala";
-    let mut s = Session::new(Options { verify: true, ..Options::default() });
-    s.add_file(NAME, text);
-    let trees = s.parse();
-    for tree in trees.iter().flat_map(|t| t.all()) {
+    let front = FrontEnd::new(Options { verify: true, ..Options::default() }, Files::of(NAME, text));
+    for tree in front.trees().all() {
         nyala_syntax::print(tree);
     }
-    let has_syntax_errors = trees.is_err();
-    s = Session::new(s.options);
-    s.add_file(NAME, text);
-    let graph = s.graph();
-    if graph.is_err() != s.sink.has_errors() {
-        return Err(format!("has errors: {}, but a graph: {}", s.sink.has_errors(), graph.is_ok()));
+    let has_syntax_errors = front.trees().report.sink.has_errors();
+    let (has_graph, report) = match front.graph() {
+        Ok(graph) => (true, graph.report),
+        Err(failed) => (false, *failed),
+    };
+    if has_graph == report.sink.has_errors() {
+        return Err(format!("has errors: {}, but a graph: {has_graph}", report.sink.has_errors()));
     }
-    if has_syntax_errors && graph.is_ok() {
+    if has_syntax_errors && has_graph {
         return Err("errors of syntax are lost".into());
     }
-    for d in &s.sink.diagnostics {
+    for d in &report.sink.diagnostics {
         let shown = || format!("{}: {}", d.code, d.message);
         if d.code == "bug" {
             return Err(format!("reports a bug: {}", shown()));
         }
         for label in std::iter::once(&d.primary).chain(&d.others) {
-            let text = s.sources.text(label.span.file);
+            let text = report.sources.text(label.span.file);
             if !label.span.is_none() && text.get(label.span.lo as usize..label.span.hi as usize).is_none() {
                 return Err(format!("`{}` has a place that is none\n{} {:?}", d.code, shown(), label.span));
             }
         }
         // An error in a library is not the fault of the program that uses it.
-        if d.primary.span.is_none() || s.sources.name(d.primary.span.file) != NAME {
-            let place = s.sources.place(d.primary.span);
+        if d.primary.span.is_none() || report.sources.name(d.primary.span.file) != NAME {
+            let place = report.sources.place(d.primary.span);
             return Err(format!("`{}` is about a place the user did not write\n{}: {place}", d.code, shown()));
         }
     }
-    s.render(false);
+    report.render(false);
     Ok(())
 }
 
@@ -296,9 +295,8 @@ mod tests {
     #[test]
     fn all_of_the_grammar_is_read() {
         let text = include_str!("../../../fuzz/syntax.impala");
-        let mut s = nyala::Session::new(nyala::Options::default());
-        s.add_file("syntax.impala", text);
-        assert!(s.parse().is_ok(), "{}", s.render(false));
+        let trees = nyala::Trees::new(nyala::Options::default(), nyala::Files::of("syntax.impala", text));
+        assert!(!trees.report.sink.has_errors(), "{}", trees.report.render(false));
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod sort;
 mod suites;
 
 use crate::root;
-use nyala::{Options, Session};
+use nyala::{Failed, Files, FrontEnd, Options, Report};
 use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -248,23 +248,21 @@ enum End {
 }
 
 fn compile(program: &str, end: End) -> Result<Times, String> {
-    let mut s = Session::new(Options { verify: false, ..Options::default() });
-    s.add_file("bench.impala", program);
-    let result = (|s: &mut Session| {
-        let world = s.graph()?;
-        let residual = s.residual(&world)?;
-        let module = s.flat(&residual)?;
+    let options = Options { verify: false, ..Options::default() };
+    let compile = || -> Result<Report, Failed> {
+        let mut flat =
+            FrontEnd::new(options.clone(), Files::of("bench.impala", program)).graph()?.residual()?.flat()?;
         if end == End::Code {
-            s.load(&module, &[])?;
-        } else if end == End::LlvmText {
-            let options = nyala_gen_llvm::Options::default();
-            let emitted = s.time("emit", |_| nyala_gen_llvm::emit(&module, &options).map(drop), |_| 0);
-            emitted.map_err(|d| s.report(*d))?;
+            return Ok(flat.load(&[])?.report);
         }
-        Ok(())
-    })(&mut s);
-    result.map_err(|_: nyala::Reported| s.render(false))?;
-    Ok(s.timings.iter().map(|t| (t.pass, t.time)).collect())
+        let of_llvm = nyala_gen_llvm::Options::default();
+        let emit = || nyala_gen_llvm::emit(&flat.module, &of_llvm).map(drop);
+        let emitted = flat.report.time(&options, "emit", |_| emit(), |_| 0);
+        emitted.map_err(|d| flat.report.report(*d))?;
+        Ok(flat.report)
+    };
+    let report = compile().map_err(|failed| failed.render(false))?;
+    Ok(report.timings.iter().map(|t| (t.pass, t.time)).collect())
 }
 
 fn unroll_program(n: usize) -> String {

@@ -8,7 +8,7 @@
 //! Separate from the other text tests since it counts in all programs: tests, libraries, examples and benchmarks.
 
 use crate::{root, texts};
-use nyala::testing;
+use nyala::{Flat, FrontEnd, testing};
 use nyala_base::Span;
 use nyala_flat::{Callee, InstOp, Module, Terminator};
 use std::collections::BTreeMap;
@@ -108,22 +108,21 @@ fn count_all() -> BTreeMap<String, Counts> {
 /// The numbers of a program, with its tests exported. `None` if it does not compile, which other tests report.
 fn count_file(path: &Path) -> Option<Counts> {
     let text = std::fs::read_to_string(path).ok()?;
-    let mut s = texts::session(path, &text);
+    let (options, mut files) = texts::program(path, &text);
     let suite = testing::find(&path.display().to_string(), &text);
     if !suite.tests.is_empty() {
-        s.add_file("tests", suite.entries);
+        files.add("tests", suite.entries);
     }
-    let world = s.graph().ok()?;
-    let residual = s.residual(&world).ok()?;
-    let module = s.flat(&residual).ok()?;
+    let graph = FrontEnd::new(options, files).graph().ok()?;
+    let Flat { module, report, .. } = graph.residual().ok()?.flat().ok()?;
     let (functions, calls) = count(&module);
     let mut places: Vec<(String, usize, usize)> = Vec::new();
     for span in &functions {
-        let (line, column) = s.sources.line_col(*span);
-        places.push((s.sources.name(span.file).into(), line, column));
+        let (line, column) = report.sources.line_col(*span);
+        places.push((report.sources.name(span.file).into(), line, column));
     }
     if !places.is_empty() {
-        let report = nyala::explain::explain(&mut s).ok()?.report;
+        let report = nyala::explain::explain(&graph).ok()?.report;
         let listed = report
             .closures
             .into_iter()

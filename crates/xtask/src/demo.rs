@@ -25,10 +25,10 @@ pub fn run() -> Result<bool, String> {
         let len = source[from..].find(end).map_or(0, |n| n + end.len());
         println!("{}", &source[from..from + len]);
     }
-    let mut session = nyala::Session::new(nyala::Options::default());
-    session.add_file(program, source.as_str());
+    let files = nyala::Files::of(program, source.as_str());
     println!("── what partial evaluation leaves of it: the innermost loop of `blur_tiled`, away from the border ──\n");
-    let text = nyala::emit_deepest_loop(&mut session, "blur_tiled").map_err(|_| session.render(false))?;
+    let made = nyala::emit_deepest_loop(&nyala::Options::default(), &files, "blur_tiled");
+    let (text, _) = made.map_err(|failed| failed.render(false))?;
     println!("{text}");
     println!(
         "   {} loads, {} store, {} call\n",

@@ -10,7 +10,7 @@
 //! | `;! machine: x86_64` | code runs there only; on others it is just read and printed |
 
 use nyala::pipelines::Form;
-use nyala::{Options, Session, testing};
+use nyala::{Graph, Options, testing};
 use nyala_ir::{Prim, Ty, TyKind, World};
 use std::fmt::Write as _;
 
@@ -87,25 +87,29 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             query.refusal = Some(code);
         }
     }
-    interpret(&world, &queries, "the source", faults);
+    let source = Graph::of(options(true, 0, None), world);
+    interpret(&source, &queries, "the source", faults);
     if !faults.is_empty() || !runs_here {
         // The interpreter's results are the reference for other engines.
         return;
     }
     for annotations in [false, true] {
-        let mut s = session(annotations, 0, None);
-        match s.residual(&world) {
+        match source.with(options(annotations, 0, None)).residual() {
             Ok(residual) => {
+                let residual = Graph::of(residual.options, residual.world);
                 interpret(&residual, &queries, if annotations { "specialized" } else { "not specialized" }, faults);
             }
-            Err(_) => faults.push(s.render(false)),
+            Err(failed) => faults.push(failed.render(false)),
         }
     }
     match limitation {
         Some(expected) => {
-            let mut s = session(true, 3, None);
-            let compiled = s.residual(&world).and_then(|r| s.flat(&r)).and_then(|m| s.load(&m, &[])).is_ok();
-            let found = s.sink.diagnostics.first().map(|d| format!("{}: {}", d.code, d.message));
+            let compile = || source.with(options(true, 3, None)).residual()?.flat()?.load(&[]);
+            let (compiled, report) = match compile() {
+                Ok(loaded) => (true, loaded.report),
+                Err(failed) => (false, *failed),
+            };
+            let found = report.sink.diagnostics.first().map(|d| format!("{}: {}", d.code, d.message));
             if compiled || !found.as_ref().is_some_and(|f| f.starts_with(expected)) {
                 faults.push(format!("compiling gives {found:?}, expected `{expected}`"));
             }
@@ -114,10 +118,12 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             // Only the interpreter runs calls that fault.
             let kept = without_faults(&program, &queries);
             let Ok(world) = nyala_ir::read::read(&kept) else { return faults.push("cannot leave faults out".into()) };
+            let kept = Graph::of(Options::default(), world);
             for engine in testing::ENGINES.iter().filter(|e| e.back_end.takes == Form::Flat) {
                 let other_cpus = if engine.back_end.needs.is_some() { &[] } else { OTHER_CPUS };
                 for cpu in std::iter::once(None).chain(other_cpus.iter().map(|&c| Some(c))) {
-                    compiled(&world, &queries, engine, cpu, faults);
+                    let options = options(engine.partial_evaluation, engine.opt_level, cpu);
+                    compiled(&kept.with(options), &queries, engine, cpu, faults);
                 }
             }
         }
@@ -125,40 +131,36 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
 }
 
 /// The queries under an engine that starts other programs.
-fn by_other_programs(
-    s: &mut Session,
-    world: &World,
-    queries: &[Query],
-    engine: &testing::Engine,
-    faults: &mut Vec<String>,
-) {
+fn by_other_programs(graph: &Graph, queries: &[Query], engine: &testing::Engine, faults: &mut Vec<String>) {
     if !crate::texts::is_there(engine) {
         return;
     }
-    let call = match (engine.back_end.ready)(s, world) {
-        Ok(call) => call,
-        Err(_) if crate::texts::is_limitation(s) => return,
-        Err(_) => return faults.push(format!("{}: {}", engine.name, s.render(false))),
+    let ready = match (engine.back_end.ready)(graph) {
+        Ok(ready) => ready,
+        Err(failed) if crate::texts::is_limitation(&failed) => return,
+        Err(failed) => return faults.push(format!("{}: {}", engine.name, failed.render(false))),
     };
     for query in queries.iter().filter(|q| q.result.is_some()) {
         for how in ["known", "unknown"] {
-            match call(s, &format!("{}_{how}", query.name)) {
+            match (ready.call)(&format!("{}_{how}", query.name)) {
                 Ok(true) => {}
                 Ok(false) => faults.push(format!("{}: {} is wrong ({how})", engine.name, query.text)),
-                Err(_) => faults.push(format!("{}: {} ({how}): {}", engine.name, query.text, s.render(false))),
+                Err(failed) => {
+                    faults.push(format!("{}: {} ({how}): {}", engine.name, query.text, failed.render(false)));
+                }
             }
         }
     }
 }
 
-fn session(annotations: bool, opt_level: u8, cpu: Option<&str>) -> Session {
-    Session::new(Options {
+fn options(annotations: bool, opt_level: u8, cpu: Option<&str>) -> Options {
+    Options {
         partial_evaluation: annotations,
         opt_level,
         cpu: cpu.or(crate::texts::gate_cpu()).map(Into::into),
         verify: true,
         ..Options::default()
-    })
+    }
 }
 
 /// IR that computes the bits of the value `v`, of type `ty`, as a `u64`.
@@ -223,21 +225,21 @@ fn without_faults(program: &str, queries: &[Query]) -> String {
     program.lines().filter(is_kept).map(|l| format!("{l}\n")).collect()
 }
 
-fn interpret(world: &World, queries: &[Query], what: &str, faults: &mut Vec<String>) {
+fn interpret(graph: &Graph, queries: &[Query], what: &str, faults: &mut Vec<String>) {
     for query in queries {
         for how in ["known", "unknown"] {
-            let mut s = session(true, 0, None);
-            let result = s.interpret_bool(world, &format!("{}_{how}", query.name));
-            let code = s.sink.diagnostics.first().map_or("", |d| d.code);
-            match (query.result, result) {
+            let result = graph.interpret_bool(&format!("{}_{how}", query.name));
+            let report = result.as_ref().err();
+            let code = report.and_then(|report| report.sink.diagnostics.first()).map_or("", |d| d.code);
+            match (query.result, &result) {
                 (_, Err(_)) if query.refusal == Some(code) => {}
                 (Some(_), Ok(true)) if query.refusal.is_none() => {}
                 (None, Err(_)) if code == query.fault => {}
                 (Some(expected), Ok(false)) => {
                     faults.push(format!("{what}, interpreted: {} is not {expected} ({how})", query.text));
                 }
-                (Some(_), Err(_)) => {
-                    faults.push(format!("{what}, interpreted: {} ({how}): {}", query.text, s.render(false)));
+                (Some(_), Err(failed)) => {
+                    faults.push(format!("{what}, interpreted: {} ({how}): {}", query.text, failed.render(false)));
                 }
                 (_, found) => {
                     let found = if found.is_ok() { "nothing" } else { code };
@@ -251,16 +253,15 @@ fn interpret(world: &World, queries: &[Query], what: &str, faults: &mut Vec<Stri
     }
 }
 
-fn compiled(world: &World, queries: &[Query], engine: &testing::Engine, cpu: Option<&str>, faults: &mut Vec<String>) {
+fn compiled(graph: &Graph, queries: &[Query], engine: &testing::Engine, cpu: Option<&str>, faults: &mut Vec<String>) {
     let name = format!("{}{}", engine.name, cpu.map_or(String::new(), |c| format!(" for {c}")));
-    let mut s = session(engine.partial_evaluation, engine.opt_level, cpu);
     if engine.back_end.needs.is_some() {
-        return by_other_programs(&mut s, world, queries, engine, faults);
+        return by_other_programs(graph, queries, engine, faults);
     }
-    let made = s.residual(world).and_then(|residual| s.flat(&residual));
-    let loaded = made.and_then(|module| {
+    let made = graph.residual().and_then(|residual| residual.flat());
+    let loaded = made.and_then(|flat| {
         // The printed flat SSA can be read again.
-        let text = module.to_string();
+        let text = flat.module.to_string();
         match nyala_flat::read(&text).map(|m| m.to_string()) {
             Ok(again) if again == text => {}
             Ok(again) => {
@@ -268,18 +269,21 @@ fn compiled(world: &World, queries: &[Query], engine: &testing::Engine, cpu: Opt
             }
             Err(e) => faults.push(format!("{name}: flat text does not read: {e}\n{text}")),
         }
-        s.load(&module, &[])
+        flat.load(&[])
     });
-    let Ok(loaded) = loaded else { return faults.push(format!("{name}: {}", s.render(false))) };
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(failed) => return faults.push(format!("{name}: {}", failed.render(false))),
+    };
     for query in queries.iter().filter(|q| q.result.is_some()) {
         for how in ["known", "unknown"] {
-            match s.call_bool(&loaded, &format!("{}_{how}", query.name)) {
+            match loaded.call_bool(&format!("{}_{how}", query.name)) {
                 Ok(true) => {}
                 Ok(false) => {
                     let expected = query.result.unwrap_or_default();
                     faults.push(format!("{name}: {} is not {expected} ({how})", query.text));
                 }
-                Err(_) => faults.push(format!("{name}: {} ({how}): {}", query.text, s.render(false))),
+                Err(failed) => faults.push(format!("{name}: {} ({how}): {}", query.text, failed.render(false))),
             }
         }
     }

@@ -179,15 +179,15 @@ fn run_file(machine: &Machine, cpu: Option<&str>, emulated: &str, path: &Path) -
     let stem = stem.replace(['/', '.'], "_") + cpu.unwrap_or_default();
     let folder = target().join(machine.arch);
     let [object, main, program] = ["o", "c", "exe"].map(|extension| folder.join(format!("{stem}.{extension}")));
-    let mut s = texts::session(path, &text);
-    s.options.target = Some(format!("{}-unknown-linux-gnu", machine.arch));
-    s.options.cpu = cpu.map(String::from);
-    s.add_file(path.display().to_string(), suite.entries.clone());
+    let (mut options, mut files) = texts::program(path, &text);
+    options.target = Some(format!("{}-unknown-linux-gnu", machine.arch));
+    options.cpu = cpu.map(String::from);
+    files.add(path.display().to_string(), suite.entries.clone());
     if let Err(e) = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&main, calls(&suite))) {
         return Outcome::Failed(e.to_string());
     }
-    if s.build(Kind::Obj, &object, &[]).is_err() {
-        let said = s.render(false);
+    if let Err(failed) = nyala::FrontEnd::new(options, files).build(Kind::Obj, &object, &[]) {
+        let said = failed.render(false);
         let limitation = said.lines().find_map(|l| l.strip_prefix("error[limitation]: "));
         return limitation.map_or(Outcome::Failed(said.clone()), |why| Outcome::Skipped(why.into()));
     }

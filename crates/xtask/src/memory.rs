@@ -17,8 +17,7 @@
 use crate::queue::cache_folder;
 use crate::work::texts_below;
 use nyala::cache::Cache;
-use nyala::{Options, Session, testing};
-use nyala_ir::World;
+use nyala::{Graph, Options, testing};
 use nyala_runtime::CacheKey;
 use std::sync::OnceLock;
 
@@ -61,15 +60,15 @@ pub struct Known {
 
 impl Known {
     /// The result of a program's tests under an engine.
-    pub fn of(s: &Session, world: &World, suite: &testing::Suite, engine: testing::Engine) -> Known {
+    pub fn of(graph: &Graph, suite: &testing::Suite, engine: testing::Engine) -> Known {
         static KEYS: [OnceLock<CacheKey>; 2] = [OnceLock::new(), OnceLock::new()];
         let (key, sources) = if engine.name == "interp" { (&KEYS[0], INTERPRETED) } else { (&KEYS[1], COMPILED) };
         let sources = key.get_or_init(|| CacheKey::of(&[texts_below(sources).as_bytes()]));
         // The cache is named by the sources, too.
-        let options = Options { cache: None, ..s.options.clone() };
+        let options = Options { cache: None, ..graph.options.clone() };
         let others = format!("{} {options:?} {:?}", engine.name, suite.tests);
-        let graph = nyala_ir::print::print(world);
-        let key = CacheKey::of(&[graph.as_bytes(), others.as_bytes(), sources.name().as_bytes()]);
+        let text = nyala_ir::print::print(&graph.world);
+        let key = CacheKey::of(&[text.as_bytes(), others.as_bytes(), sources.name().as_bytes()]);
         Known { key, results: Cache::at(cache_folder().join("results")) }
     }
 
@@ -104,12 +103,12 @@ mod tests {
     fn results_depend_on_graph_engine_and_tests() {
         let key = |text: &str, engine: usize, wrap: bool| {
             let suite = testing::find("a.impala", text);
-            let mut s = Session::new(Options { wrap, ..Options::default() });
-            s.add_file("a.impala", text);
-            s.add_file("a.impala", suite.entries.clone());
+            let mut files = nyala::Files::of("a.impala", text);
+            files.add("a.impala", suite.entries.clone());
             let engine = testing::ENGINES[engine];
-            let world = testing::graph(&mut s, engine).unwrap_or_else(|_| panic!("{}", s.render(false)));
-            Known::of(&s, &world, &suite, engine).key.name().to_string()
+            let options = Options { wrap, ..Options::default() };
+            let graph = testing::graph(&options, &files, engine).unwrap_or_else(|e| panic!("{}", e.render(false)));
+            Known::of(&graph, &suite, engine).key.name().to_string()
         };
         let text = "fn f(a: i32) -> i32 { a + 1 }\n//? f(2) == 3\n";
         let first = key(text, 0, false);

@@ -18,7 +18,7 @@ use crate::bad_input::reduce::reduce;
 use crate::bad_input::{child, examine_or_exit, watched};
 use crate::texts::{Tier, gate_cpu, older_cpus};
 use crate::{Tally, root};
-use nyala::{Options, Session};
+use nyala::{Failed, Files, FrontEnd, Graph, Options, Report, Residual};
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, World};
@@ -412,10 +412,12 @@ struct Size {
 
 fn check(program: &str, engines: &Engines) -> Outcome {
     let cpu = engines.cpus.first().map(|cpu| cpu.to_string());
-    let mut s = Session::new(Options { verify: true, cpu, ..Options::default() });
-    s.add_file("random.impala", program);
-    let Ok(world) = s.graph() else { return Outcome::Fault(errors(&s)) };
-    let expected = match interpret(&world, engines.max_steps, false) {
+    let options = Options { verify: true, cpu, ..Options::default() };
+    let mut graph = match FrontEnd::new(options, Files::of("random.impala", program)).graph() {
+        Ok(graph) => graph,
+        Err(failed) => return Outcome::Fault(errors(&failed)),
+    };
+    let expected = match interpret(&graph.world, engines.max_steps, false) {
         Ok(Some(results)) => results,
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
@@ -426,23 +428,23 @@ fn check(program: &str, engines: &Engines) -> Outcome {
             continue;
         }
         let what = if annotations { "specialized" } else { "not specialized" };
-        s.options.partial_evaluation = annotations;
-        let residual = match specialize(&mut s, &world) {
+        graph.options.partial_evaluation = annotations;
+        let mut residual = match specialize(&mut graph) {
             Ok(residual) => residual,
-            Err(Some(report)) => {
-                diverges = Some(report);
+            Err(failed) if is_divergence(&failed) => {
+                diverges = Some(failed.render(false));
                 continue;
             }
-            Err(None) => return Outcome::Fault(format!("{what}: {}", errors(&s))),
+            Err(failed) => return Outcome::Fault(format!("{what}: {}", errors(&failed))),
         };
-        size = sizes(&mut s, &world, &residual);
+        size = sizes(&graph, &residual.world);
         if engines.has_limits && size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
             return Outcome::Fault(format!(
                 "{what}: too large: {:.1} continuations for each asked for",
                 size.for_each_asked.unwrap_or_default()
             ));
         }
-        let fault = match interpret(&residual, RESIDUAL_STEPS * engines.max_steps, true) {
+        let fault = match interpret(&residual.world, RESIDUAL_STEPS * engines.max_steps, true) {
             Ok(Some(results)) if results == expected => None,
             Ok(Some(results)) => Some(format!("{results:?}, not {expected:?}")),
             Ok(None) => Some("takes too long".into()),
@@ -454,43 +456,39 @@ fn check(program: &str, engines: &Engines) -> Outcome {
         let optimized = engines.cpus.iter().map(|&cpu| (3, cpu));
         let runs = [(0, engines.cpus[0])].into_iter().chain(optimized).filter(|_| engines.native);
         for (opt_level, cpu) in runs {
-            s.options.opt_level = opt_level;
-            s.options.cpu = Some(cpu.into());
+            residual.options.opt_level = opt_level;
+            residual.options.cpu = Some(cpu.into());
             let what = format!("{what}, --cpu {cpu}");
-            let result = run_native(&mut s, &residual);
-            s.options.cpu = Some(engines.cpus[0].into());
+            let result = run_native(&residual);
+            residual.options.cpu = Some(engines.cpus[0].into());
             match result {
                 Ok(result) if [result] == *expected => {}
                 Ok(result) => return Outcome::Fault(format!("{what}, -O{opt_level}: {result}, not {expected:?}")),
-                Err(_) if s.sink.diagnostics.iter().any(|d| d.code == "limitation") => {
-                    s.sink.diagnostics.clear();
+                Err(failed) if has_limitation(&failed) => {
                     limited = true;
                     break;
                 }
-                Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", errors(&s))),
+                Err(failed) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", errors(&failed))),
             }
         }
         if engines.native {
-            (s.options.opt_level, s.options.checks) = (3, nyala_checks::Checks::ALL);
-            let result = run_native(&mut s, &residual);
-            s.options.checks = nyala_checks::Checks::default();
+            (residual.options.opt_level, residual.options.checks) = (3, nyala_checks::Checks::ALL);
+            let result = run_native(&residual);
+            residual.options.checks = nyala_checks::Checks::default();
             match result {
                 Ok(result) if [result] == *expected => {}
                 Ok(result) => return Outcome::Fault(format!("{what}, checked: {result}, not {expected:?}")),
-                Err(_) if s.sink.diagnostics.iter().any(|d| d.code == "limitation") => s.sink.diagnostics.clear(),
-                Err(_) => return Outcome::Fault(format!("{what}, checked: {}", errors(&s))),
+                Err(failed) if has_limitation(&failed) => {}
+                Err(failed) => return Outcome::Fault(format!("{what}, checked: {}", errors(&failed))),
             }
         }
         if engines.native && engines.c && crate::texts::is_there(by_c()) {
-            s.options.opt_level = if annotations { 3 } else { 0 };
-            match run_by_c(&mut s, &residual) {
+            residual.options.opt_level = if annotations { 3 } else { 0 };
+            match run_by_c(&residual) {
                 Ok(result) if [result] == *expected => {}
                 Ok(result) => return Outcome::Fault(format!("{what}, as C text: {result}, not {expected:?}")),
-                Err(_) if crate::texts::is_limitation(&s) => {
-                    s.sink.diagnostics.clear();
-                    limited = true;
-                }
-                Err(_) => return Outcome::Fault(format!("{what}, as C text: {}", errors(&s))),
+                Err(failed) if crate::texts::is_limitation(&failed) => limited = true,
+                Err(failed) => return Outcome::Fault(format!("{what}, as C text: {}", errors(&failed))),
             }
         }
     }
@@ -501,10 +499,20 @@ fn check(program: &str, engines: &Engines) -> Outcome {
     }
 }
 
-/// The errors of a session, without its warnings, which would hide them in a log.
-fn errors(s: &Session) -> String {
-    let errors = s.sink.diagnostics.iter().filter(|d| d.severity == nyala_base::Severity::Error);
-    errors.map(|d| d.render(&s.sources, false)).collect()
+/// The errors of a report, without its warnings, which would hide them in a log.
+fn errors(report: &Report) -> String {
+    let errors = report.sink.diagnostics.iter().filter(|d| d.severity == nyala_base::Severity::Error);
+    errors.map(|d| d.render(&report.sources, false)).collect()
+}
+
+fn has_limitation(report: &Report) -> bool {
+    report.sink.diagnostics.iter().any(|d| d.code == "limitation")
+}
+
+/// Whether the program only spends the budget of partial evaluation.
+fn is_divergence(report: &Report) -> bool {
+    let is_error = |d: &&nyala_base::Diagnostic| d.severity == nyala_base::Severity::Error;
+    report.sink.diagnostics.iter().filter(is_error).all(|d| d.code == "specialization-diverges")
 }
 
 /// The engine that a C compiler belongs to.
@@ -514,38 +522,34 @@ fn by_c() -> &'static nyala::testing::Engine {
 }
 
 /// The result of a residual program as C text.
-fn run_by_c(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported> {
-    let module = s.flat_for(residual, by_c().back_end)?;
-    let loaded = s.load_by_c(&module, &[])?;
-    s.call_i32(&loaded, "all").map(|r| r as u32)
+fn run_by_c(residual: &Residual) -> Result<u32, Failed> {
+    residual.flat_for(by_c().back_end)?.load_by_c(&[])?.call_i32("all").map(|r| r as u32)
 }
 
-/// The residual program, or the report of a program that spends all budgets. `Err(None)` stands for other errors.
-fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
-    let mut report = None;
+/// The residual program, or the report of one that spends all budgets or has other errors. The graph has the budget that was tried
+/// last.
+fn specialize(graph: &mut Graph) -> Result<Residual, Failed> {
+    let mut tried = Err(Box::default());
     for budget in BUDGETS {
-        s.options.pe_budget = budget;
-        if let Ok(residual) = s.residual(world) {
-            return Ok(residual);
+        graph.options.pe_budget = budget;
+        tried = graph.residual();
+        if !tried.as_ref().is_err_and(|failed| is_divergence(failed)) {
+            break;
         }
-        let is_error = |d: &&nyala_base::Diagnostic| d.severity == nyala_base::Severity::Error;
-        if s.sink.diagnostics.iter().filter(is_error).any(|d| d.code != "specialization-diverges") {
-            return Err(None);
-        }
-        report = Some(s.render(false));
-        s.sink.diagnostics.clear();
     }
-    Err(report)
+    tried
 }
 
-fn sizes(s: &mut Session, world: &World, residual: &World) -> Size {
+fn sizes(graph: &Graph, residual: &World) -> Size {
+    let world = &*graph.world;
     let (source, _) = Nest::of_program(world, &world.roots());
     // All continuations of the residual program are reachable.
     let n = residual.n_conts() as f64;
     let for_each_of_source = n / source.conts.len().max(1) as f64;
     // The record is made with the budget that was tried last.
-    let record = (for_each_of_source > LARGE).then(|| s.residual_with_record(world).ok()).flatten();
-    let for_each_asked = record.map(|(_, record)| n / (source.conts.len() as u64 + asked(world, &record)) as f64);
+    let recorded = (for_each_of_source > LARGE).then(|| graph.specialize(true).ok()).flatten();
+    let record = recorded.as_ref().and_then(Residual::record);
+    let for_each_asked = record.map(|record| n / (source.conts.len() as u64 + asked(world, record)) as f64);
     Size { for_each_of_source, for_each_asked }
 }
 
@@ -616,10 +620,8 @@ fn interpret(world: &World, max_steps: u64, residual: bool) -> Result<Option<Vec
 }
 
 /// The result of native code for all inputs.
-fn run_native(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported> {
-    let module = s.flat(residual)?;
-    let loaded = s.load(&module, &[])?;
-    Ok(s.call_i32(&loaded, "all")? as u32)
+fn run_native(residual: &Residual) -> Result<u32, Failed> {
+    Ok(residual.flat()?.load(&[])?.call_i32("all")? as u32)
 }
 
 // Random numbers.

@@ -58,10 +58,12 @@ fn test(path: &Path, text: &str) -> Result<Option<String>, String> {
     if texts::is_of_diagnostics(path, text) || suite.tests.is_empty() && output.is_none() {
         return Ok(None);
     }
-    let mut s = texts::session(path, text);
-    s.add_file(path.display().to_string(), suite.entries.clone());
-    let Ok(c) = nyala::emit(&mut s, "c", None) else {
-        return if texts::is_limitation(&s) { Ok(Some(texts::first_error(&s))) } else { Err(s.render(false)) };
+    let (options, mut files) = texts::program(path, text);
+    files.add(path.display().to_string(), suite.entries.clone());
+    let c = match nyala::emit(&options, &files, "c", None) {
+        Ok((c, _)) => c,
+        Err(failed) if texts::is_limitation(&failed) => return Ok(Some(texts::first_error(&failed))),
+        Err(failed) => return Err(failed.render(false)),
     };
     let level = if c.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" };
     let folder = Folder::new(path)?;

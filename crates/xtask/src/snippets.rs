@@ -15,7 +15,7 @@
 //! `x bless` writes the blocks with outputs.
 
 use crate::{root, texts};
-use nyala::{Options, Session};
+use nyala::{Failed, Files, FrontEnd, Options};
 use std::path::{Path, PathBuf};
 
 /// The current program of a page.
@@ -108,19 +108,23 @@ fn check_program(program: &Program) -> Vec<String> {
 fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String, String> {
     let program = program.ok_or("no program stands before this block")?;
     let cpu = texts::gate_cpu().map(String::from);
-    let mut s = Session::new(Options { verify: true, cpu, ..Options::default() });
-    s.add_file(&program.name, &program.text);
+    let options = Options { verify: true, cpu, ..Options::default() };
+    let files = Files::of(&program.name, &program.text);
     let text = match (what, words) {
-        ("residual" | "flat", [function]) => nyala::emit(&mut s, what, Some(function)),
-        ("opencl", []) => nyala::emit(&mut s, what, None),
-        ("flat", [function, "loop"]) => nyala::emit_deepest_loop(&mut s, function),
+        ("residual" | "flat", [function]) => nyala::emit(&options, &files, what, Some(function)),
+        ("opencl", []) => nyala::emit(&options, &files, what, None),
+        ("flat", [function, "loop"]) => nyala::emit_deepest_loop(&options, &files, function),
         ("explain", [] | [_]) => {
-            let explained = nyala::explain::explain(&mut s);
-            explained.and_then(|e| nyala::explain::text(&mut s, &e.report, words.first().copied(), 10))
+            let graph = FrontEnd::new(options, files).graph();
+            graph.and_then(|graph| nyala::explain::explain(&graph)).and_then(|mut explained| {
+                let text = nyala::explain::text(&explained.report, words.first().copied(), 10);
+                let report = &mut explained.residual.report;
+                text.map_err(|d| report.report(*d)).map(|text| (text, std::mem::take(report)))
+            })
         }
         ("errors", []) => {
-            let _ = s.graph().and_then(|w| s.residual(&w)).and_then(|w| s.flat(&w));
-            let found = s.render(false);
+            let compiled = || Ok(FrontEnd::new(options, files).graph()?.residual()?.flat()?.report);
+            let found = compiled().unwrap_or_else(|failed: Failed| *failed).render(false);
             return if found.is_empty() { Err("the program has no errors".into()) } else { Ok(found) };
         }
         ("output", []) => return printed(program, &["run"]),
@@ -128,8 +132,8 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
         _ => return Err(format!("nobody knows how to show `{what} {}`", words.join(" "))),
     };
     // The text of a whole program begins with the name of its form.
-    text.map(|t| t.strip_prefix("graph\n").or(t.strip_prefix("flat\n")).unwrap_or(&t).to_string())
-        .map_err(|_| s.render(false))
+    text.map(|(t, _)| t.strip_prefix("graph\n").or(t.strip_prefix("flat\n")).unwrap_or(&t).to_string())
+        .map_err(|failed| failed.render(false))
 }
 
 /// What a command prints that gets the program's file as its last argument.

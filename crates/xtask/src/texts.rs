@@ -18,14 +18,15 @@
 //! | a file with `.residual`, `.explain`, `.lanes`, `.kernels` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, also with `--vector` and `--kernels`, the whole output |
 //!
 //! Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
-//! after `; ---` the expected IR, which `x bless` writes, like the files of the last row. For `; test run`, see
+//! after `; ---` the expected IR or the messages of the pass. `; test PASS WORD…` says what else the pass depends on: `host` (kernels
+//! run there), checks, a device's back end. The expected text is that which `x bless` writes, like the files of the last row. For `; test run`, see
 //! [`crate::evaluate`].
 
 use crate::costs::{self, Part, Table, Verdict};
 use crate::memory::Known;
 use crate::queue::{Answer, Order};
 use crate::{Tally, root};
-use nyala::{Options, Session, testing};
+use nyala::{Failed, Files, FrontEnd, Graph, Options, Report, testing};
 use nyala_base::Severity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -471,7 +472,8 @@ fn is_on_host(text: &str) -> bool {
     text.lines().any(|l| l.trim() == "//! device host")
 }
 
-pub fn session(path: &Path, text: &str) -> Session {
+/// The program of a text test, with the options that its rules ask for.
+pub fn program(path: &Path, text: &str) -> (Options, Files) {
     let budget = text.lines().find_map(|l| l.strip_prefix("//! pe-budget ")).and_then(|n| n.trim().parse().ok());
     let pe_budget = budget.unwrap_or(Options::default().pe_budget);
     let mut deny: Vec<String> =
@@ -482,13 +484,18 @@ pub fn session(path: &Path, text: &str) -> Session {
     }
     let device = if is_on_host(text) { nyala::Device::Host } else { nyala::Device::Own };
     let cpu = cpu(Tier::Gate).map(String::from);
-    let mut session = Session::new(Options { verify: true, device, pe_budget, deny, cpu, ..Options::default() });
-    session.add_file(path.display().to_string(), text);
+    let mut files = Files::of(path.display().to_string(), text);
     for other in files_of_library(path) {
         let text = std::fs::read_to_string(&other).unwrap_or_default();
-        session.add_file(other.display().to_string(), text);
+        files.add(other.display().to_string(), text);
     }
-    session
+    (Options { verify: true, device, pe_budget, deny, cpu, ..Options::default() }, files)
+}
+
+/// The graph of a text test, with paths from the root.
+fn graph(path: &Path, text: &str) -> Result<Graph, Failed> {
+    let (options, files) = program(path.strip_prefix(root()).unwrap_or(path), text);
+    FrontEnd::new(options, files).graph()
 }
 
 /// The other files of a library that is one module of several files, one of which has the library's name.
@@ -508,33 +515,33 @@ fn files_of_library(path: &Path) -> Vec<PathBuf> {
 
 /// The program at a stage, as `nyala emit` prints it.
 fn stage(path: &Path, text: &str, stage: &str) -> Result<String, String> {
-    let mut s = session(path, text);
-    let text = nyala::emit(&mut s, stage, None);
-    text.map_err(|_| s.render(false))
+    let (options, files) = program(path, text);
+    let text = nyala::emit(&options, &files, stage, None);
+    text.map(|(text, _)| text).map_err(|failed| failed.render(false))
 }
 
 /// The output of `nyala explain`, for the program or for one function.
 fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, String> {
-    let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
-    let said = nyala::explain::explain(&mut s)
-        .and_then(|explained| nyala::explain::text(&mut s, &explained.report, function, usize::MAX));
-    said.map_err(|_| s.render(false))
+    let explained = graph(path, text).and_then(|graph| nyala::explain::explain(&graph));
+    let mut explained = explained.map_err(|failed| failed.render(false))?;
+    let said = nyala::explain::text(&explained.report, function, usize::MAX);
+    said.map_err(|d| explained.residual.report.report(*d).render(false))
 }
 
 /// The output of `nyala explain --vector`.
 fn lanes(path: &Path, text: &str) -> Result<String, String> {
-    let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
-    match nyala::explain::lanes::notes(&mut s, None) {
-        Ok(notes) => Ok(nyala::explain::lanes::text(&s, &notes)),
-        Err(_) => Err(s.render(false)),
+    let residual = graph(path, text).and_then(|graph| graph.residual());
+    match residual.and_then(|residual| nyala::explain::lanes::notes(residual, None)) {
+        Ok((notes, report)) => Ok(nyala::explain::lanes::text(&report.sources, &notes)),
+        Err(failed) => Err(failed.render(false)),
     }
 }
 
 /// The output of `nyala explain --kernels`.
 fn kernels(path: &Path, text: &str) -> Result<String, String> {
-    let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
-    let found = nyala::explain::kernels::kernels(&mut s, None);
-    found.map(|kernels| nyala::explain::kernels::text(&kernels)).map_err(|_| s.render(false))
+    let flat = graph(path, text).and_then(|graph| graph.residual()?.split(&nyala::pipelines::LLVM));
+    let found = flat.map(|flat| nyala::explain::kernels::kernels(&flat, None));
+    found.map(|kernels| nyala::explain::kernels::text(&kernels)).map_err(|failed| failed.render(false))
 }
 
 fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
@@ -585,18 +592,18 @@ fn check_tests(
     tier: Tier,
     answer: &mut Answer,
 ) {
-    let mut s = session(path, text);
-    s.options.cpu = cpu.map(String::from);
-    s.options.cache = (![Tier::Measured, Tier::All].contains(&tier)).then(crate::work::objects);
-    s.add_file(path.display().to_string(), suite.entries.clone());
-    let ran = testing::graph(&mut s, engine).and_then(|world| {
-        let known = (tier == Tier::Quick).then(|| Known::of(&s, &world, suite, engine));
+    let (mut options, mut files) = program(path, text);
+    options.cpu = cpu.map(String::from);
+    options.cache = (![Tier::Measured, Tier::All].contains(&tier)).then(crate::work::objects);
+    files.add(path.display().to_string(), suite.entries.clone());
+    let ran = testing::graph(&options, &files, engine).and_then(|graph| {
+        let known = (tier == Tier::Quick).then(|| Known::of(&graph, suite, engine));
         if known.as_ref().is_some_and(Known::has_passed) {
             answer.is_known = true;
             return Ok(());
         }
         let n_faults = answer.faults.len();
-        let ran = testing::run_graph(&mut s, &world, suite, engine, 0, |i, outcome| {
+        let ran = testing::run_graph(&graph, suite, engine, 0, |i, outcome| {
             if let Some(testing::Outcome::Failed(why)) = outcome {
                 answer.faults.push(format!("line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
             }
@@ -604,12 +611,14 @@ fn check_tests(
         if ran.is_ok() && answer.faults.len() == n_faults {
             known.inspect(Known::pass);
         }
-        ran
+        ran.map(drop)
     });
-    if ran.is_err() && engine.back_end.needs.is_some() && is_limitation(&s) {
-        answer.skipped.push(format!("{} under {}: {}", shown(path), engine.name, first_error(&s)));
-    } else if ran.is_err() {
-        answer.faults.push(s.render(false));
+    match ran {
+        Ok(()) => {}
+        Err(failed) if engine.back_end.needs.is_some() && is_limitation(&failed) => {
+            answer.skipped.push(format!("{} under {}: {}", shown(path), engine.name, first_error(&failed)));
+        }
+        Err(failed) => answer.faults.push(failed.render(false)),
     }
 }
 
@@ -621,13 +630,13 @@ pub fn is_there(engine: &testing::Engine) -> bool {
 }
 
 /// Whether all errors are limitations of the compiler.
-pub fn is_limitation(s: &Session) -> bool {
-    let mut errors = s.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error);
-    s.sink.has_errors() && errors.all(|d| d.code == "limitation")
+pub fn is_limitation(report: &Report) -> bool {
+    let mut errors = report.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+    report.sink.has_errors() && errors.all(|d| d.code == "limitation")
 }
 
-pub fn first_error(s: &Session) -> String {
-    let error = s.sink.diagnostics.iter().find(|d| d.severity == Severity::Error);
+pub fn first_error(report: &Report) -> String {
+    let error = report.sink.diagnostics.iter().find(|d| d.severity == Severity::Error);
     error.map_or(String::new(), |d| d.message.clone())
 }
 
@@ -719,17 +728,17 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
     let (relation, n) = rest.trim().split_once(' ').ok_or_else(malformed)?;
     let n: usize = n.trim().parse().map_err(|_| malformed())?;
     let (stage_name, function) = (*words.first().ok_or_else(malformed)?, *words.get(1).ok_or_else(malformed)?);
-    let mut s = session(path, text);
+    let (options, files) = program(path, text);
     let function = (function != "*").then_some(function);
     let found = match words.get(2) {
         None if stage_name == "explain" => {
             return check_count(rule, &explained(path, text, function)?, pattern, relation, n);
         }
-        None => nyala::emit(&mut s, stage_name, function),
-        Some(&"loop") => nyala::emit_deepest_loop(&mut s, function.unwrap_or("main")),
+        None => nyala::emit(&options, &files, stage_name, function),
+        Some(&"loop") => nyala::emit_deepest_loop(&options, &files, function.unwrap_or("main")),
         Some(_) => return Err(malformed()),
     };
-    let found = found.map_err(|_| s.render(false))?;
+    let (found, _) = found.map_err(|failed| failed.render(false))?;
     check_count(rule, &found, pattern, relation, n)
 }
 
@@ -750,8 +759,9 @@ fn check_same_residual(path: &Path, text: &str, rule: &str) -> Result<(), String
     let other = path.with_file_name(other);
     let other_text = std::fs::read_to_string(&other).map_err(|e| format!("cannot read {}: {e}", other.display()))?;
     let residual = |path: &Path, text: &str| {
-        let mut s = session(path, text);
-        nyala::emit(&mut s, "residual", Some(function)).map_err(|_| s.render(false))
+        let (options, files) = program(path, text);
+        let emitted = nyala::emit(&options, &files, "residual", Some(function));
+        emitted.map(|(text, _)| text).map_err(|failed| failed.render(false))
     };
     let (here, there) = (residual(path, text)?, residual(&other, &other_text)?);
     let (a, b) = (without_names(&here), without_names(&there));
@@ -792,25 +802,21 @@ fn without_names(text: &str) -> String {
 
 /// Compares diagnostics with the `//~` comments, and with the `.stderr` file if there is one.
 fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
-    let mut s = session(path, text);
+    let (options, _) = program(path, text);
     // Names are relative to the root, so that they do not depend on the machine.
     let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
-    let mut named = Session::new(s.options.clone());
-    named.add_file(shown, text);
-    std::mem::swap(&mut s, &mut named);
-    let through = |s: &mut Session| -> Result<(), nyala::Reported> {
-        let world = s.graph()?;
+    let through = || {
+        let graph = FrontEnd::new(options, Files::of(shown, text)).graph()?;
         // Faults that only appear when the program runs.
         if path.starts_with(root().join("tests/ui"))
-            && s.sink.diagnostics.is_empty()
-            && world.find_root("main").is_some()
+            && graph.report.sink.diagnostics.is_empty()
+            && graph.world.find_root("main").is_some()
         {
-            s.interpret(&world, "main", &["main".into()], &[])?;
+            graph.interpret("main", &["main".into()], &[])?;
         }
-        let residual = s.residual(&world)?;
-        s.flat(&residual).map(drop)
+        Ok(graph.residual()?.flat()?.report)
     };
-    let _ = through(&mut s);
+    let report = through().unwrap_or_else(|failed: Failed| *failed);
     let mut expected: Vec<(usize, String)> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         if let Some((_, comment)) = line.split_once("//~") {
@@ -822,8 +828,8 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
     if expected.is_empty() {
         faults.push("no line says which diagnostic it has".into());
     }
-    for d in &s.sink.diagnostics {
-        let (line, _) = s.sources.line_col(d.primary.span);
+    for d in &report.sink.diagnostics {
+        let (line, _) = report.sources.line_col(d.primary.span);
         let severity = match d.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -842,7 +848,7 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
     // Only a code's first test has the whole output. Others get it with an empty file, which is then filled.
     let is_first = path.file_stem() == path.parent().and_then(Path::file_name);
     if golden.exists() || bless && is_first {
-        compare(&golden, &s.render(false), bless, faults);
+        compare(&golden, &report.render(false), bless, faults);
     }
 }
 

@@ -1,10 +1,10 @@
 //! `nyala bench`: measures the functions `bench…` of a program. [`nyala::benchmarks`] measures; this file has the table and the
 //! comparison with a baseline.
 
-use super::{FAILED, Input, USAGE, show, with_session};
+use super::{Answer, FAILED, Input, USAGE, show, with_files};
 use nyala::benchmarks::{self, Measured};
 use nyala::diagnostics::{cannot_read, cannot_write};
-use nyala::{Reported, Session, tuning};
+use nyala::{Failed, Files, FrontEnd, Options, Report, tuning};
 use nyala_runtime::asked_to_stop;
 use serde_json::{Map, Value, json};
 use std::io::IsTerminal;
@@ -50,42 +50,33 @@ struct Row {
 
 impl Bench {
     pub fn run(&self) -> u8 {
-        with_session(&self.input, |s| self.bench(s))
+        with_files(&self.input, |options, files| self.bench(options, files))
     }
 
-    fn bench(&self, s: &mut Session) -> Result<u8, Reported> {
+    fn bench(&self, options: Options, mut files: Files) -> Answer {
+        let mut report = Report::default();
         let file = benchmarks::file_of(&self.input.files[0]);
-        let mut stored = if self.save.is_some() || self.baseline.is_some() { read(s, &file)? } else { Map::new() };
+        let mut stored = if self.save.is_some() || self.baseline.is_some() { read(&file)? } else { Map::new() };
         let old = match &self.baseline {
             Some(name) => match stored.get(name) {
                 Some(old) => Some(old.clone()),
                 None => {
                     eprintln!("error: {} has no results `{name}`: store some by `--save {name}`", file.display());
-                    return Ok(USAGE);
+                    return Ok((USAGE, report));
                 }
             },
             None => None,
         };
-        let mut files = Vec::new();
-        for path in &self.input.files {
-            let text = nyala::files::read(path).map_err(|e| s.report(cannot_read::error(path, &e)))?;
-            files.push((path.display().to_string(), text));
-        }
-        let (names, entries) = benchmarks::find(s, &files)?;
+        let (names, entries) = benchmarks::find(&files)?;
         let wanted = |name: &str| self.filter.as_ref().is_none_or(|f| name.contains(f.as_str()));
         if !names.iter().any(|n| wanted(n)) {
             eprintln!("error: no benchmarks found");
             eprintln!("  = hint: a benchmark is a function `fn bench_f() -> i32 {{ f($100) }}`");
-            return Ok(USAGE);
+            return Ok((USAGE, report));
         }
-        s.add_file("<benchmarks>", entries);
-        let world = s.graph()?;
-        let residual = s.residual(&world)?;
-        let module = s.flat(&residual)?;
-        let loaded = s.load(&module, &[])?;
-        show(s, &self.input);
-        s.sink.diagnostics.clear();
-        s.timings.clear();
+        files.add("<benchmarks>", entries);
+        let loaded = FrontEnd::new(options, files).graph()?.residual()?.flat()?.load(&[])?;
+        show(&loaded.report, &self.input);
         nyala_runtime::note_requests_to_stop();
         let progress = std::io::stderr().is_terminal() && !self.input.json;
         let mut rows = Vec::new();
@@ -94,7 +85,8 @@ impl Bench {
                 eprint!("\r\x1b[K{name} …");
             }
             let time = Duration::from_secs_f64(self.time);
-            let measured = benchmarks::measure(s, &loaded, &benchmarks::entry(i), time, || asked_to_stop() != 0)?;
+            let measured = benchmarks::measure(&loaded, &benchmarks::entry(i), time, || asked_to_stop() != 0);
+            let measured = measured.map_err(|d| report.report(*d))?;
             let Some(measured) = measured else { break };
             let ratio = old.as_ref().and_then(|o| compared(&o["benchmarks"][name], &measured));
             rows.push(Row { name: name.clone(), measured, ratio });
@@ -119,20 +111,20 @@ impl Bench {
         }
         let stopped = asked_to_stop();
         if stopped != 0 {
-            return Ok(128 + stopped as u8);
+            return Ok((128 + stopped as u8, report));
         }
         if let Some(name) = &self.save {
             let all: Map<String, Value> = rows.iter().map(|r| (r.name.clone(), of_measured(&r.measured))).collect();
             stored.insert(name.clone(), json!({ "machine": self.machine(), "benchmarks": all }));
             let text = format!("{:#}\n", Value::Object(stored));
-            nyala_files::write(&file, text.as_bytes()).map_err(|e| s.report(cannot_write::file(&file, e)))?;
+            nyala_files::write(&file, text.as_bytes()).map_err(|e| report.report(cannot_write::file(&file, e)))?;
         }
         let limit = self.fail_above.unwrap_or(f64::INFINITY);
         let is_slow = |r: &Row| r.ratio.is_some_and(|(ratio, apart)| apart && ratio > limit);
         for row in rows.iter().filter(|r| is_slow(r)) {
             eprintln!("error: `{}` takes more than {limit} times the baseline", row.name);
         }
-        Ok(if rows.iter().any(is_slow) { FAILED } else { 0 })
+        Ok((if rows.iter().any(is_slow) { FAILED } else { 0 }, report))
     }
 
     fn machine(&self) -> String {
@@ -141,13 +133,14 @@ impl Bench {
 }
 
 /// The stored results, none if there is no file.
-fn read(s: &mut Session, file: &Path) -> Result<Map<String, Value>, Reported> {
+fn read(file: &Path) -> Result<Map<String, Value>, Failed> {
+    let mut report = Report::default();
     if !file.exists() {
         return Ok(Map::new());
     }
-    let text = nyala::files::read(file).map_err(|e| s.report(cannot_read::error(file, &e)))?;
+    let text = nyala::files::read(file).map_err(|e| report.report(cannot_read::error(file, &e)))?;
     let parsed = serde_json::from_str(&text).map_err(|e| e.to_string());
-    parsed.map_err(|e| s.report(cannot_read::error(file, &format!("no results of `nyala bench`: {e}"))))
+    parsed.map_err(|e| report.report(cannot_read::error(file, &format!("no results of `nyala bench`: {e}"))))
 }
 
 fn of_measured(m: &Measured) -> Value {

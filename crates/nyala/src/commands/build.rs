@@ -1,6 +1,6 @@
 //! `nyala build`: compiles a program to a file that others link or run.
 
-use super::{Input, with_session_of};
+use super::{Input, with_files_of};
 use clap::ValueEnum;
 use nyala::build::Kind;
 use nyala::outputs::{is_linked, kind_of};
@@ -87,6 +87,8 @@ impl Build {
             });
             o.cache = nyala::cache::Objects::of_user().filter(|_| self.cached);
         };
-        with_session_of(&self.input, options, |s| s.build(kind, &self.out, &linked).map(|()| 0))
+        with_files_of(&self.input, options, |options, files| {
+            Ok((0, nyala::FrontEnd::new(options, files).build(kind, &self.out, &linked)?))
+        })
     }
 }

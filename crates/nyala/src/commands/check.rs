@@ -1,6 +1,7 @@
 //! `nyala check`: silence, or diagnostics.
 
-use super::{Input, with_session};
+use super::{Input, with_files};
+use nyala::{Code, FrontEnd};
 
 /// Check a program, up to the text that LLVM gets, and print its diagnostics, if there are any. With `--no-pe`, only names,
 /// types and the like
@@ -12,13 +13,14 @@ pub struct Check {
 
 impl Check {
     pub fn run(&self) -> u8 {
-        with_session(&self.input, |s| {
-            let world = s.graph()?;
-            match s.options.partial_evaluation {
-                true => s.check_builds(&world)?,
-                false => s.check_supported(&world)?,
-            }
-            Ok(0)
+        with_files(&self.input, |options, files| {
+            let partial_evaluation = options.partial_evaluation;
+            let graph = FrontEnd::new(options, files).graph()?;
+            let report = match partial_evaluation {
+                true => Code::of(&graph.residual()?.flat()?, None)?.report,
+                false => graph.check_supported()?,
+            };
+            Ok((0, report))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::FAILED;
 use nyala::build::Kind;
-use nyala::{Options, Reported, Session};
+use nyala::{Failed, Files, FrontEnd, Options};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -98,15 +98,13 @@ impl Doctor {
     }
 }
 
-fn session(options: Options) -> Session {
-    let mut s = Session::new(options);
-    s.add_file("doctor.impala", PROGRAM);
-    s
+fn front(options: Options) -> FrontEnd {
+    FrontEnd::new(options, Files::of("doctor.impala", PROGRAM))
 }
 
-/// The first diagnostic of a session, as a line of text.
-fn first_error(s: &Session) -> String {
-    s.sink.diagnostics.first().map_or("failed".into(), |d| {
+/// The first diagnostic as a line of text.
+fn first_error(failed: Failed) -> String {
+    failed.sink.diagnostics.first().map_or("failed".into(), |d| {
         let hints = d.hints.iter().map(|h| format!("; {h}")).collect::<String>();
         d.message.clone() + &hints
     })
@@ -117,21 +115,16 @@ fn expect(result: i32) -> Result<String, String> {
 }
 
 fn interpret() -> Result<String, String> {
-    let mut s = session(Options::default());
-    let result = s.graph().and_then(|world| s.interpret(&world, "main", &[], &[]));
-    result.map_err(|Reported| first_error(&s)).and_then(expect)
+    let result = front(Options::default()).graph().and_then(|graph| graph.interpret("main", &[], &[]));
+    result.map_err(first_error).and_then(expect)
 }
 
 fn compile_in_memory() -> Result<String, String> {
-    let mut s = session(Options::default());
-    let run = |s: &mut Session| {
-        let world = s.graph()?;
-        let residual = s.residual(&world)?;
-        let module = s.flat(&residual)?;
-        let loaded = s.load(&module, &[])?;
-        s.run_entry(&module, &loaded, "main", &[])
+    let run = || {
+        let flat = front(Options::default()).graph()?.residual()?.flat()?;
+        flat.load(&[])?.run(&flat.module, "main", &[])
     };
-    run(&mut s).map_err(|Reported| first_error(&s)).and_then(expect)
+    run().map_err(first_error).and_then(expect)
 }
 
 /// The first line of a tool's version.
@@ -143,9 +136,9 @@ fn version(tool: &str) -> String {
 
 fn build_all(folder: &Path) {
     let build = |kind: Kind, name: &str, target: Option<&str>| {
-        let mut s = session(Options { target: target.map(str::to_string), ..Options::default() });
+        let front = front(Options { target: target.map(str::to_string), ..Options::default() });
         let out = folder.join(name);
-        s.build(kind, &out, &[]).map(|()| out).map_err(|Reported| first_error(&s))
+        front.build(kind, &out, &[]).map(|_| out).map_err(first_error)
     };
     let linker = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let ran = build(Kind::Exe, "program", None).and_then(|program| {

@@ -1,7 +1,9 @@
 //! `nyala emit`: prints a program as text, at a stage of its compilation.
 
-use super::{Input, with_session};
+use super::{Input, with_files_of};
+use nyala::Report;
 use nyala::diagnostics::cannot_write;
+use nyala::files::{check_output, check_place};
 use nyala::outputs::stage_of;
 use nyala::pipelines;
 use std::io::Write;
@@ -33,9 +35,7 @@ fn parse_stage(name: &str) -> Result<String, String> {
     if known.contains(&name) {
         return Ok(name.into());
     }
-    let what =
-        if pipelines::LATER.contains(&name) { "limitation: there is no such stage yet" } else { "no such stage" };
-    Err(format!("{what}; there are {}", known.join(", ")))
+    Err(format!("no such stage; there are {}", known.join(", ")))
 }
 
 impl Emit {
@@ -51,15 +51,20 @@ impl Emit {
             Some(Ok(Some(stage))) => stage,
             Some(Ok(None)) | None => self.stage.as_deref().unwrap_or("residual"),
         };
-        with_session(&self.input, |s| {
-            self.out.as_ref().map_or(Ok(()), |out| s.check_place(out))?;
-            s.options.target = self.target.clone();
+        let options = |o: &mut nyala::Options| o.target = self.target.clone();
+        with_files_of(&self.input, options, |options, files| {
+            let mut report = Report::default();
+            self.out.as_ref().map_or(Ok(()), |out| check_place(out)).map_err(|d| report.report(*d))?;
             let extension = self.out.as_ref().and_then(|o| o.extension()).and_then(|e| e.to_str()).unwrap_or_default();
-            let text = match nyala::emit_drivers_code(s, stage, extension) {
+            let (text, mut report) = match nyala::emit_drivers_code(&options, &files, stage, extension) {
                 Some(code) => code?,
-                None => nyala::emit(s, stage, self.function.as_deref())?.into_bytes(),
+                None => {
+                    let (text, report) = nyala::emit(&options, &files, stage, self.function.as_deref())?;
+                    (text.into_bytes(), report)
+                }
             };
-            self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
+            let checked = self.out.as_ref().map_or(Ok(()), |out| check_output(&report.sources, out));
+            checked.map_err(|d| report.report(*d))?;
             let written = match &self.out {
                 Some(path) => nyala_files::write(path, &text).map_err(|e| cannot_write::file(path, e)),
                 None => match std::io::stdout().write_all(&text) {
@@ -67,7 +72,8 @@ impl Emit {
                     _ => Ok(()),
                 },
             };
-            written.map(|()| 0).map_err(|d| s.report(d))
+            written.map_err(|d| report.report(d))?;
+            Ok((0, report))
         })
     }
 }

@@ -1,8 +1,10 @@
 //! `nyala explain`: reports what partial evaluation did at each call, and why.
 
-use super::{Input, with_session};
+use super::{Answer, Input, with_files};
 use nyala::diagnostics::cannot_write;
-use nyala::{Reported, Session, explain};
+use nyala::files::check_output;
+use nyala::pipelines::LLVM;
+use nyala::{FrontEnd, Graph, Report, explain};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -32,60 +34,70 @@ pub struct Explain {
 }
 
 /// Prints a report. A reader that has seen enough is no error.
-fn print(s: &mut Session, text: &str) -> Result<u8, Reported> {
+fn print(mut report: Report, text: &str) -> Answer {
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
-        _ => Ok(0),
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(report.report(cannot_write::standard_output(e))),
+        _ => Ok((0, report)),
     }
 }
 
 impl Explain {
-    fn lanes(&self, s: &mut Session) -> Result<u8, Reported> {
-        let notes = explain::lanes::notes(s, self.function.as_deref())?;
+    fn lanes(&self, graph: &Graph) -> Answer {
+        let (notes, report) = explain::lanes::notes(graph.residual()?, self.function.as_deref())?;
         let text = match self.input.json {
-            true => explain::lanes::json(s, &notes) + "\n",
-            false => explain::lanes::text(s, &notes),
+            true => explain::lanes::json(&report.sources, &notes) + "\n",
+            false => explain::lanes::text(&report.sources, &notes),
         };
-        print(s, &text)
+        print(report, &text)
     }
 
-    fn kernels(&self, s: &mut Session) -> Result<u8, Reported> {
-        let kernels = explain::kernels::kernels(s, self.function.as_deref())?;
+    fn kernels(&self, graph: &Graph) -> Answer {
+        let flat = graph.residual()?.split(&LLVM)?;
+        let kernels = explain::kernels::kernels(&flat, self.function.as_deref());
         let text = match self.input.json {
             true => explain::kernels::json(&kernels) + "\n",
             false => explain::kernels::text(&kernels),
         };
-        print(s, &text)
+        print(flat.report, &text)
     }
 
     pub fn run(&self) -> u8 {
         if self.html.as_ref().is_some_and(|out| self.input.would_lose(out)) {
             return super::USAGE;
         }
-        with_session(&self.input, |s| {
+        with_files(&self.input, |options, files| {
+            let names = files.names();
+            let front = FrontEnd::new(options, files);
+            if let Some(out) = &self.html {
+                check_output(&front.report.sources, out).map_err(|d| front.report.clone().report(*d))?;
+            }
+            let graph = front.graph()?;
             if self.vector {
-                return self.lanes(s);
+                return self.lanes(&graph);
             }
             if self.kernels {
-                return self.kernels(s);
+                return self.kernels(&graph);
             }
-            self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
-            let mut explained = explain::explain(s)?;
-            explain::add_code(s, &mut explained);
-            let report = &explained.report;
-            // An evaluation that was given up is reported, but is an error.
-            let end = if report.totals.complete { Ok(0) } else { Err(Reported) };
-            if let Some(path) = &self.html {
-                let page = explain::html::page(&explained, &s.sources, &s.program_files());
-                nyala_files::write(path, page.as_bytes()).map_err(|e| s.report(cannot_write::file(path, e)))?;
-                return end;
-            }
-            let text = match self.input.json {
-                true => explain::json(report) + "\n",
-                false => explain::text(s, report, self.function.as_deref(), self.top)?,
+            let mut explained = explain::explain(&graph)?;
+            explained.add_code(|residual| residual.flat()?.code_sizes());
+            let text = match &self.html {
+                Some(_) => explain::html::page(&explained, &names),
+                None if self.input.json => explain::json(&explained.report) + "\n",
+                None => {
+                    let text = explain::text(&explained.report, self.function.as_deref(), self.top);
+                    text.map_err(|d| explained.residual.report.report(*d))?
+                }
             };
-            print(s, &text)?;
-            end
+            let mut report = explained.residual.report;
+            let report = match &self.html {
+                Some(path) => match nyala_files::write(path, text.as_bytes()) {
+                    Ok(()) => report,
+                    Err(e) => return Err(report.report(cannot_write::file(path, e))),
+                },
+                None => print(report, &text)?.1,
+            };
+            // An evaluation that was given up is reported, but is an error.
+            if explained.report.totals.complete { Ok((0, report)) } else { Err(Box::new(report)) }
         })
     }
 }

@@ -21,7 +21,7 @@ pub mod version;
 
 use clap::Args;
 use nyala::diagnostics::cannot_read;
-use nyala::{Device, Options, Reported, Session};
+use nyala::{Device, Failed, Files, Options, Report};
 use nyala_base::{Diagnostic, Severity, Sources};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -259,16 +259,19 @@ pub const BUG: u8 = 70;
 /// The exit code that a shell gives for the signal of `abort`, with which a panic ends compiled programs.
 const PANIC: u8 = 134;
 
+/// The end of a verb: its exit code, and what is still to be shown.
+pub type Answer = Result<(u8, Report), Failed>;
+
 /// Loads the files, runs `f` and prints diagnostics. Returns the exit code.
-pub fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Reported>) -> u8 {
-    with_session_of(input, |_| {}, f)
+pub fn with_files(input: &Input, f: impl FnOnce(Options, Files) -> Answer) -> u8 {
+    with_files_of(input, |_| {}, f)
 }
 
 /// Loads the files, runs `f` and prints diagnostics, with `options` that only one verb has. Returns the exit code.
-pub fn with_session_of(
+pub fn with_files_of(
     input: &Input,
     options: impl FnOnce(&mut Options),
-    f: impl FnOnce(&mut Session) -> Result<u8, Reported>,
+    f: impl FnOnce(Options, Files) -> Answer,
 ) -> u8 {
     let mut library_folders = input.library_folders.clone();
     library_folders.extend(std::env::var_os("NYALA_PATH").iter().flat_map(std::env::split_paths));
@@ -304,24 +307,28 @@ pub fn with_session_of(
         ..Options::default()
     };
     options(&mut all);
-    let mut session = Session::new(all);
+    let (mut files, mut unread) = (Files::default(), Report::default());
     for path in &input.files {
         let read = if is_standard_input(path) { nyala::files::read_standard_input() } else { nyala::files::read(path) };
         match read {
-            Ok(text) => session.add_file(path.display().to_string(), text),
-            Err(e) => drop(session.report(cannot_read::error(path, &e))),
+            Ok(text) => files.add(path.display().to_string(), text),
+            Err(e) => unread.sink.push(cannot_read::error(path, &e)),
         }
     }
-    let result = if session.sink.has_errors() { Err(Reported) } else { f(&mut session) };
-    session.judge_warnings();
-    show(&session, input);
-    match result {
-        Ok(_) if session.sink.has_errors() => FAILED,
-        Ok(code) => code,
-        Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.faulted == Some("panic") => PANIC,
-        Err(Reported) if session.faulted.is_some() => CHECKED_EXECUTION,
-        Err(Reported) => FAILED,
+    let result = if unread.sink.has_errors() { Err(Box::new(unread)) } else { f(all.clone(), files) };
+    let (code, mut report) = match result {
+        Ok((code, report)) => (Some(code), report),
+        Err(failed) => (None, *failed),
+    };
+    report.judge_warnings(&all);
+    show(&report, input);
+    match code {
+        Some(_) if report.sink.has_errors() => FAILED,
+        Some(code) => code,
+        None if report.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
+        None if report.faulted == Some("panic") => PANIC,
+        None if report.faulted.is_some() => CHECKED_EXECUTION,
+        None => FAILED,
     }
 }
 
@@ -372,13 +379,13 @@ pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, json: bool) {
     }
 }
 
-/// Prints the diagnostics of a session, and the times of its passes.
-pub fn show(session: &Session, input: &Input) {
-    show_all(&session.sink.diagnostics, &session.sources, input.json);
+/// Prints diagnostics, and the times of passes.
+pub fn show(report: &Report, input: &Input) {
+    show_all(&report.sink.diagnostics, &report.sources, input.json);
     let mut err = std::io::stderr().lock();
-    if input.time_passes && !session.timings.is_empty() {
-        let total: f64 = session.timings.iter().map(|t| t.time.as_secs_f64()).sum();
-        for t in &session.timings {
+    if input.time_passes && !report.timings.is_empty() {
+        let total: f64 = report.timings.iter().map(|t| t.time.as_secs_f64()).sum();
+        for t in &report.timings {
             let _ = writeln!(err, "{:>10.3} ms  {:<20} {:>9}", t.time.as_secs_f64() * 1e3, t.pass, t.size);
         }
         let _ = writeln!(err, "{:>10.3} ms  total", total * 1e3);

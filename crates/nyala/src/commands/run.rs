@@ -1,9 +1,9 @@
 //! `nyala run`: compiles a program in memory, or interprets it, and runs it.
 
-use super::{Input, show, with_session_of};
+use super::{Answer, Input, show, with_files_of};
 use clap::ValueEnum;
 use nyala::diagnostics::cannot_write;
-use nyala::{Reported, Session};
+use nyala::{FrontEnd, Report};
 use std::path::PathBuf;
 
 /// Compile a program and run it
@@ -44,47 +44,44 @@ impl Run {
         nyala_runtime::keep_kernels(!self.no_cache);
         let options =
             |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::Objects::of_user() };
-        with_session_of(&self.input, options, |s| {
+        with_files_of(&self.input, options, |options, files| {
             let mut args = vec![self.input.files[0].display().to_string()];
             args.extend(self.args.iter().cloned());
-            let world = s.graph()?;
+            let is_optimized = options.opt_level > 0;
+            let graph = FrontEnd::new(options, files).graph()?;
             if self.engine == Engine::Interp {
-                show(s, &self.input);
-                s.sink.diagnostics.clear();
-                s.timings.clear();
-                let code = s.interpret(&world, &self.entry, &args, &self.load)?;
-                return ended(s, code);
+                show(&graph.report, &self.input);
+                return ended(graph.interpret(&self.entry, &args, &self.load)?);
             }
-            let residual = s.residual(&world)?;
-            let (module, loaded) = if self.engine == Engine::C {
-                let module = s.flat_for(&residual, &nyala::pipelines::C)?;
-                let loaded = s.load_by_c(&module, &self.load)?;
-                (module, loaded)
+            let residual = graph.residual()?;
+            let (flat, loaded) = if self.engine == Engine::C {
+                let flat = residual.flat_for(&nyala::pipelines::C)?;
+                let loaded = flat.load_by_c(&self.load)?;
+                (flat, loaded)
             } else {
-                let module = s.flat(&residual)?;
-                let loaded = s.load(&module, &self.load)?;
-                (module, loaded)
+                let flat = residual.flat()?;
+                let loaded = flat.load(&self.load)?;
+                (flat, loaded)
             };
             // The compiler's diagnostics come before the program's output.
-            show(s, &self.input);
-            s.sink.diagnostics.clear();
-            s.timings.clear();
+            show(&loaded.report, &self.input);
             let (json, color) = (self.input.json, super::has_color());
-            s.report_faults(&loaded, move |d, sources| super::render(d, sources, json, color));
-            let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
-            if s.options.opt_level == 0 {
+            loaded.report_faults(move |d, sources| super::render(d, sources, json, color));
+            let result = loaded.run(&flat.module, &self.entry, &args)?;
+            if !is_optimized {
                 report_leaks();
             }
-            ended(s, result)
+            ended(result)
         })
     }
 }
 
 /// The exit code after a program's end, or an error if its output was lost.
-fn ended(s: &mut Session, code: i32) -> Result<u8, Reported> {
+fn ended(code: i32) -> Answer {
+    let mut report = Report::default();
     match nyala_runtime::output_error() {
-        Some(e) => Err(s.report(cannot_write::standard_output(e))),
-        None => Ok((code & 255) as u8),
+        Some(e) => Err(report.report(cannot_write::standard_output(e))),
+        None => Ok(((code & 255) as u8, report)),
     }
 }
 

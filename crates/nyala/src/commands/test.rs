@@ -1,7 +1,7 @@
 //! `nyala test`: runs the tests in Impala files under every engine. Tests run in other processes, which print a mark
 //! before and after each test. So a test that ends its process, or does not end, is only one failed test.
 
-use super::{FAILED, Input, USAGE, show, show_all, with_session};
+use super::{FAILED, Input, USAGE, show_all, with_files};
 use nyala::diagnostics::{cannot_read, test_failed};
 use nyala::pipelines::Form;
 use nyala::testing::{self, ENGINES, Engine, Outcome, Suite};
@@ -316,14 +316,14 @@ impl Test {
         let [path] = &self.input.files[..] else { return USAGE };
         let Some(engine) = self.engine else { return USAGE };
         let name = path.display().to_string();
-        with_session(&self.input, |s| {
+        with_files(&self.input, |options, mut files| {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             let mut suite = testing::find(&name, &text);
             if let Some(filter) = self.filter.as_ref().filter(|f| !name.contains(f.as_str())) {
                 suite.tests.iter_mut().filter(|t| !t.name.contains(filter.as_str())).for_each(|t| t.entries.clear());
             }
-            s.add_file(name.clone(), suite.entries.clone());
-            testing::run(s, &suite, engine, first, |i, outcome| {
+            files.add(name.clone(), suite.entries.clone());
+            let report = testing::run(&options, &files, &suite, engine, first, |i, outcome| {
                 nyala::flush();
                 let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
                 match outcome {
@@ -335,9 +335,7 @@ impl Test {
                     Some(Outcome::Failed(text)) => drop(writeln!(err, "{MARK}failed {i}\n{text}")),
                 }
             })?;
-            show(s, &self.input);
-            s.sink.diagnostics.clear();
-            Ok(0)
+            Ok((0, report))
         })
     }
 }

@@ -1,13 +1,13 @@
 //! `nyala tune`: finds the fastest values of a program's statics on this machine. [`nyala::tuning::search`] decides
 //! which variants are tried; this file has the processes that compile and run them, and the report.
 
-use super::{Input, USAGE, with_session_of};
+use super::{Answer, Input, USAGE, with_files_of};
 use nyala::diagnostics::{cannot_write, not_measurable};
 use nyala::outputs::is_linked;
 use nyala::tuning::plot::{self, Bar, milliseconds};
 use nyala::tuning::search::{Found, Machine, Run, Trial, Variant, search};
 use nyala::tuning::{self, Parameter};
-use nyala::{Reported, Session};
+use nyala::{Files, Options, Trees};
 use nyala_base::Diagnostic;
 use nyala_runtime::asked_to_stop;
 use std::collections::HashMap;
@@ -84,24 +84,27 @@ impl Tune {
             o.defines.clear();
             o.tuned = None;
         };
-        with_session_of(&self.input, options, |s| self.tune(s, &given, &linked, &file))
+        with_files_of(&self.input, options, |options, files| self.tune(options, files, &given, &linked, &file))
     }
 
     fn tune(
         &self,
-        s: &mut Session,
+        options: Options,
+        files: Files,
         given: &[(String, String)],
         linked: &[PathBuf],
         file: &Path,
-    ) -> Result<u8, Reported> {
+    ) -> Answer {
         let start = Instant::now();
-        let (parameters, fixed) = s.candidates(given)?;
+        let trees = Trees::new(options, files);
+        let mut said = trees.report.clone();
+        let (parameters, fixed) = trees.candidates(given)?;
         for out in [Some(file), self.plot.as_deref()].into_iter().flatten() {
             // The error is reported now, not after a minute of search.
-            nyala_files::check(out).map_err(|e| s.report(cannot_write::file(out, e)))?;
+            nyala_files::check(out).map_err(|e| said.report(cannot_write::file(out, e)))?;
         }
         let folder = tempfile::Builder::new().prefix("nyala-tune-").tempdir();
-        let folder = folder.map_err(|e| s.report(cannot_write::temporary(e)))?;
+        let folder = folder.map_err(|e| said.report(cannot_write::temporary(e)))?;
         nyala_runtime::note_requests_to_stop();
         let mut bench = Bench {
             parameters: &parameters,
@@ -127,13 +130,13 @@ impl Tune {
             Ok(found) => found,
             Err(Some(why)) if stopped == 0 => {
                 // The compiler's messages are printed as they are.
-                let (why, said) = why.split_once('\n').unwrap_or((&why, ""));
-                eprint!("{said}");
-                return Err(s.report(not_measurable::error(why)));
+                let (why, output) = why.split_once('\n').unwrap_or((&why, ""));
+                eprint!("{output}");
+                return Err(said.report(not_measurable::error(why)));
             }
             Err(_) => {
                 eprintln!("stopped before the program as written was measured");
-                return Ok(128 + stopped as u8);
+                return Ok((128 + stopped as u8, said));
             }
         };
         let code = bench.written.as_ref().map_or(0, |w| w.code);
@@ -166,8 +169,8 @@ impl Tune {
         if !stored {
             eprintln!("only the program as written was measured, and nothing is stored: give more time by `--time`");
         }
-        written.and(drawn).map_err(|d| s.report(*d))?;
-        Ok(if stopped == 0 { 0 } else { 128 + stopped as u8 })
+        written.and(drawn).map_err(|d| said.report(*d))?;
+        Ok((if stopped == 0 { 0 } else { 128 + stopped as u8 }, said))
     }
 
     fn store(&self, report: &Report, file: &Path) -> Result<(), Box<Diagnostic>> {

@@ -2,7 +2,7 @@
 //! that correspond. `page.html` is the page; this file makes its data.
 
 use super::{Explained, Report};
-use nyala_base::{FileId, Sources};
+use nyala_base::FileId;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -35,9 +35,10 @@ struct ResidualLine<'a> {
 }
 
 /// The page as HTML. `files` are the names of the program's own files, which come first.
-pub fn page(explained: &Explained, sources: &Sources, files: &[String]) -> String {
+pub fn page(explained: &Explained, files: &[String]) -> String {
     let Explained { report, residual, record } = explained;
-    let (text, lines) = nyala_ir::print::print_lines(residual);
+    let sources = &residual.report.sources;
+    let (text, lines) = nyala_ir::print::print_lines(&residual.world);
     let shown = &lines[..lines.len().min(MAX_LINES)];
     let mut used: BTreeSet<&str> = shown.iter().flat_map(|l| &l.origins).map(|o| sources.name(o.file)).collect();
     used.extend(report.sites.iter().filter_map(|s| Some(s.place.as_ref()?.file.as_str())));

@@ -4,7 +4,8 @@
 use super::text::at;
 use super::{Place, place};
 use crate::build::temporary_folder;
-use crate::{Reported, Session, devices, emit};
+use crate::flat::Flat;
+use crate::{Options, devices, emit};
 use nyala_flat::{Linkage, Module};
 use nyala_ir::lanes::PLATFORMS;
 use serde::Serialize;
@@ -46,15 +47,14 @@ pub struct Code {
     pub spills: u64,
 }
 
-/// Compiles the program up to the modules of devices, and reports their kernels.
-pub fn kernels(s: &mut Session, function: Option<&str>) -> Result<Vec<Kernel>, Reported> {
-    let world = s.graph()?;
-    let residual = s.residual(&world)?;
-    let (module, _) = s.flat_passes(&residual, &crate::pipelines::LLVM)?;
+/// Reports the kernels of a program's devices.
+pub fn kernels(flat: &Flat, function: Option<&str>) -> Vec<Kernel> {
+    let Flat { module, report, options, .. } = flat;
     let mut found = Vec::new();
     for device in &module.devices {
         let platform = PLATFORMS.get(device.platform as usize).copied().unwrap_or_default();
-        let codes = if ["cuda", "nvvm"].contains(&platform) { assembled(s, &device.module) } else { BTreeMap::new() };
+        let codes =
+            if ["cuda", "nvvm"].contains(&platform) { assembled(options, &device.module) } else { BTreeMap::new() };
         let mut names: Vec<_> = device.launches.iter().map(|l| l.2).collect();
         names.sort_unstable();
         names.dedup();
@@ -65,7 +65,8 @@ pub fn kernels(s: &mut Session, function: Option<&str>) -> Result<Vec<Kernel>, R
             if function.is_some_and(|f| Some(f) != of && f != symbol) {
                 continue;
             }
-            let launches = device.launches.iter().filter(|l| l.2 == func).map(|l| place(&s.sources, l.1)).collect();
+            let launches =
+                device.launches.iter().filter(|l| l.2 == func).map(|l| place(&report.sources, l.1)).collect();
             let types = &device.module.types;
             let parameters = kernel.blocks.first().map_or(&[][..], |b| &b.params);
             let shown = |&v: &nyala_flat::Value| match kernel.name(v) {
@@ -73,7 +74,7 @@ pub fn kernels(s: &mut Session, function: Option<&str>) -> Result<Vec<Kernel>, R
                 name => format!("{name}: {}", types.display(kernel.ty(v))),
             };
             let costs = nyala_kernels::costs(&device.module, func).into_iter();
-            let costs = costs.map(|c| Cost { place: place(&s.sources, c.span), subject: c.subject, text: c.text });
+            let costs = costs.map(|c| Cost { place: place(&report.sources, c.span), subject: c.subject, text: c.text });
             found.push(Kernel {
                 name: symbol.clone(),
                 platform,
@@ -85,23 +86,21 @@ pub fn kernels(s: &mut Session, function: Option<&str>) -> Result<Vec<Kernel>, R
             });
         }
     }
-    Ok(found)
+    found
 }
 
 /// NVIDIA's assembler's numbers for the kernels of a module; nothing if it is not installed, or if they are no PTX.
-fn assembled(s: &mut Session, module: &Module) -> BTreeMap<String, Code> {
+fn assembled(options: &Options, module: &Module) -> BTreeMap<String, Code> {
     let is_there = |c: &mut Command| c.arg("--version").output().is_ok_and(|o| o.status.success());
     let Some(tool) = devices::cuda_tools("ptxas").find(|path| is_there(&mut Command::new(path))) else {
         return BTreeMap::new();
     };
-    let n_before = s.sink.diagnostics.len();
-    let ptx = emit::ptx(s, module);
-    s.sink.diagnostics.truncate(n_before);
+    let ptx = emit::ptx(options, module);
     let run = || {
         let folder = temporary_folder().ok()?;
         let (text, out) = (folder.path().join("kernels.ptx"), folder.path().join("kernels.cubin"));
         std::fs::write(&text, ptx.ok()?).ok()?;
-        let gpu = s.options.cuda.as_deref().filter(|&gpu| gpu != crate::CUDA_SOURCE).unwrap_or(crate::CUDA_LEAST);
+        let gpu = options.cuda.as_deref().filter(|&gpu| gpu != crate::CUDA_SOURCE).unwrap_or(crate::CUDA_LEAST);
         let output = Command::new(tool).args(["-v", "-arch", gpu, "-o"]).args([&out, &text]).output().ok()?;
         Some(codes(&(String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr))))
     };

@@ -2,7 +2,10 @@
 
 use super::text::at;
 use super::{Place, place};
-use crate::{Reported, Session};
+use crate::flat::Flat;
+use crate::graph::Residual;
+use crate::report::{Failed, Report};
+use nyala_base::Sources;
 use nyala_vectorize::{Note, Subject};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -19,22 +22,20 @@ struct Entry<'a> {
     slow: bool,
 }
 
-/// Compiles the program up to the vectorizer. Returns its notes, only about `function` if it is given.
-pub fn notes(s: &mut Session, function: Option<&str>) -> Result<Vec<Note>, Reported> {
-    let source = s.graph()?;
-    let residual = s.residual(&source)?;
-    let mut notes = s.vector_notes(&residual)?;
+/// Compiles the program. Returns the vectorizer's notes, only about `function` if it is given, and what else was found.
+pub fn notes(residual: Residual, function: Option<&str>) -> Result<(Vec<Note>, Report), Failed> {
+    let Flat { mut notes, report, .. } = residual.split_with_notes()?;
     notes.retain(|n| function.is_none_or(|f| n.version.split('.').next() == Some(f)));
-    Ok(notes)
+    Ok((notes, report))
 }
 
-fn places(s: &Session, notes: &[Note]) -> Vec<Option<Place>> {
-    notes.iter().map(|n| place(&s.sources, n.span)).collect()
+fn places(sources: &Sources, notes: &[Note]) -> Vec<Option<Place>> {
+    notes.iter().map(|n| place(sources, n.span)).collect()
 }
 
 /// The notes as text: those of each version of a function, then what is slow.
-pub fn text(s: &Session, notes: &[Note]) -> String {
-    let all: Vec<(&Note, Option<Place>)> = notes.iter().zip(places(s, notes)).collect();
+pub fn text(sources: &Sources, notes: &[Note]) -> String {
+    let all: Vec<(&Note, Option<Place>)> = notes.iter().zip(places(sources, notes)).collect();
     if all.is_empty() {
         return "nothing is vectorized\n".into();
     }
@@ -75,10 +76,10 @@ fn named(note: &Note) -> String {
 }
 
 /// The notes about each body of `vectorize`, as JSON.
-pub fn json(s: &Session, notes: &[Note]) -> String {
+pub fn json(sources: &Sources, notes: &[Note]) -> String {
     let entries: Vec<Entry> = notes
         .iter()
-        .zip(places(s, notes))
+        .zip(places(sources, notes))
         .map(|(n, place)| Entry {
             version: &n.version,
             place,

@@ -1,15 +1,14 @@
 //! Checked execution: it reports operations that are undefined in optimized code. Defined programs give the results of
 //! the residual program, also with deep recursion, long loops and abandoned frames.
 
-use nyala::{Options, Session};
+use nyala::{Files, FrontEnd, Options};
 
 /// The result of `main` of the program as written, in the interpreter, or the code of the first error.
 fn interpret(text: &str) -> Result<i32, String> {
-    let mut session = Session::new(Options::default());
-    session.add_file("test.impala", text);
-    let result = session.graph().and_then(|world| session.interpret(&world, "main", &["test".into()], &[]));
-    result.map_err(|_| {
-        let error = session.sink.diagnostics.iter().find(|d| d.severity == nyala_base::Severity::Error);
+    let graph = FrontEnd::new(Options::default(), Files::of("test.impala", text)).graph();
+    let result = graph.and_then(|graph| graph.interpret("main", &["test".into()], &[]));
+    result.map_err(|failed| {
+        let error = failed.sink.diagnostics.iter().find(|d| d.severity == nyala_base::Severity::Error);
         error.map_or("no error".into(), |d| format!("{}: {}", d.code, d.message))
     })
 }
@@ -18,13 +17,10 @@ fn interpret(text: &str) -> Result<i32, String> {
 fn agree(text: &str, expected: i32) {
     assert_eq!(interpret(text), Ok(expected));
     for partial_evaluation in [false, true] {
-        let mut session = Session::new(Options { partial_evaluation, ..Options::default() });
-        session.add_file("test.impala", text);
-        let result = session
-            .graph()
-            .and_then(|world| session.residual(&world))
-            .and_then(|world| session.interpret(&world, "main", &["test".into()], &[]));
-        assert_eq!(result.ok(), Some(expected), "{}", session.render(false));
+        let options = Options { partial_evaluation, ..Options::default() };
+        let graph = FrontEnd::new(options, Files::of("test.impala", text)).graph();
+        let result = graph.and_then(|graph| graph.residual()?.interpret("main", &["test".into()], &[]));
+        assert_eq!(result.map_err(|failed| failed.render(false)), Ok(expected));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs the programs in the explanations of diagnostics: the first one has the fault and no other, the others have
 //! none.
 
-use nyala::{Options, Session};
+use nyala::{Failed, Files, FrontEnd, Options};
 
 /// The fenced blocks of a Markdown text: their languages and texts.
 fn blocks(markdown: &str) -> Vec<(String, String)> {
@@ -24,17 +24,16 @@ fn codes(code: &str, text: &str, run: bool) -> (Vec<String>, String) {
     // This code is only reported if it is denied.
     let deny = if code == "heap-closure" { vec![code.into()] } else { Vec::new() };
     // A specialization that diverges does so with any budget.
-    let mut session = Session::new(Options { pe_budget: 0.01, allow, deny, ..Options::default() });
-    session.add_file("example.impala", text);
-    let _: Result<(), nyala::Reported> = (|| {
-        let world = session.graph()?;
-        if run && session.sink.diagnostics.is_empty() {
-            session.interpret(&world, "main", &["example".into()], &[])?;
+    let options = Options { pe_budget: 0.01, allow, deny, ..Options::default() };
+    let compile = || {
+        let graph = FrontEnd::new(options, Files::of("example.impala", text)).graph()?;
+        if run && graph.report.sink.diagnostics.is_empty() {
+            graph.interpret("main", &["example".into()], &[])?;
         }
-        let residual = session.residual(&world)?;
-        session.flat(&residual).map(drop)
-    })();
-    (session.sink.diagnostics.iter().map(|d| d.code.to_string()).collect(), session.render(false))
+        Ok(graph.residual()?.flat()?.report)
+    };
+    let report = compile().unwrap_or_else(|failed: Failed| *failed);
+    (report.sink.diagnostics.iter().map(|d| d.code.to_string()).collect(), report.render(false))
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn a_front_end_has_what_is_known_of_a_broken_program() {
     assert!(is_reported("nothing"), "{:?}", errors(&front));
     // The file's other functions are checked.
     assert_eq!(front.trees().program()[0].items.len(), 3);
+    assert!(front.graph().is_err());
 }
 
 #[test]
@@ -42,6 +43,7 @@ fn unchanged_files_are_not_parsed_again() {
     };
     let shared = shares(&first, &second);
     assert!(!shared[0] && shared.len() > 2 && shared[1..].iter().all(|s| *s), "{shared:?}");
+    assert!(first.graph().is_ok() && second.graph().is_err() && third.graph().is_ok());
 }
 
 #[test]

@@ -4,3 +4,4 @@ mod checked;
 mod explanations;
 mod front;
 mod math;
+mod values;

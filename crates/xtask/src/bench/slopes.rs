@@ -4,7 +4,7 @@
 
 use super::slope;
 use crate::root;
-use nyala::{Options, Session};
+use nyala::{Failed, Files, FrontEnd, Options};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -93,17 +93,15 @@ fn touch_memory() {
 fn once(program: &str) -> Result<(f64, f64), String> {
     let mut times = (0.0, 0.0);
     let start = processor_time()?;
-    let mut s = Session::new(Options { verify: false, ..Options::default() });
-    s.add_file("bench.impala", program);
-    let result = (|s: &mut Session| {
-        let world = s.graph()?;
-        let residual = s.residual(&world)?;
+    let options = Options { verify: false, ..Options::default() };
+    let mut compile = || -> Result<(), Failed> {
+        let residual = FrontEnd::new(options.clone(), Files::of("bench.impala", program)).graph()?.residual()?;
         times.0 = processor_time().unwrap_or(f64::NAN);
-        s.flat(&residual)?;
+        residual.flat()?;
         times.1 = processor_time().unwrap_or(f64::NAN);
         Ok(())
-    })(&mut s);
-    result.map_err(|_: nyala::Reported| s.render(false))?;
+    };
+    compile().map_err(|failed| failed.render(false))?;
     Ok((times.0 - start, times.1 - start))
 }
 

@@ -127,19 +127,16 @@ fn changes_nothing_and_knows_all_closures(files: Vec<PathBuf>) {
     let checks = move || {
         for file in files {
             let text = std::fs::read_to_string(&file).unwrap();
-            let session = || {
-                let mut s = nyala::Session::new(nyala::Options { opt_level: 0, ..nyala::Options::default() });
-                s.add_file("p.impala", text.clone());
-                s
-            };
-            let Ok(plain) = nyala::emit(&mut session(), "residual", None) else { continue };
-            let mut s = session();
-            let explained = nyala::explain::explain(&mut s).unwrap();
+            let options = nyala::Options { opt_level: 0, ..nyala::Options::default() };
+            let files = nyala::Files::of("p.impala", text);
+            let Ok((plain, _)) = nyala::emit(&options, &files, "residual", None) else { continue };
+            let Ok(graph) = nyala::FrontEnd::new(options, files).graph() else { continue };
+            let Ok(explained) = nyala::explain::explain(&graph) else { panic!("{}", file.display()) };
             let name = file.display();
-            assert_eq!(plain, nyala_ir::print::print(&explained.residual), "{name}");
-            assert_eq!(plain, nyala_ir::print::print_lines(&explained.residual).0, "{name}");
-            let Ok(module) = s.flat(&explained.residual) else { continue };
-            let closures = module.funcs.iter().filter(|f| f.name.contains(".closure")).count();
+            assert_eq!(plain, nyala_ir::print::print(&explained.residual.world), "{name}");
+            assert_eq!(plain, nyala_ir::print::print_lines(&explained.residual.world).0, "{name}");
+            let Ok(flat) = explained.residual.flat() else { continue };
+            let closures = flat.module.funcs.iter().filter(|f| f.name.contains(".closure")).count();
             let mut told: Vec<&str> = explained.report.closures.iter().map(|c| c.why.as_str()).collect();
             // These have records; the code that enters them is shared.
             told.retain(|why| !why.contains("has what its round of a loop computed"));

@@ -145,25 +145,23 @@ fn text_of(world: &nyala_ir::World, root: nyala_ir::Cont) -> String {
 /// exports.
 fn differences(name: &str, text: &str) -> (Vec<String>, usize) {
     use nyala_ir::{Cont, Linkage, World};
-    let session = |others: &str| {
-        let mut s = nyala::Session::new(nyala::Options::default());
-        s.add_file(name, text);
+    let graph = |others: &str| {
+        let mut files = nyala::Files::of(name, text);
         if !others.is_empty() {
-            s.add_file("foreign", others);
+            files.add("foreign", others);
         }
-        s
+        nyala::FrontEnd::new(nyala::Options::default(), files).graph()
     };
     let symbol = |w: &World, k: Cont| match &*w.cont(k).linkage {
         Linkage::Exported(symbol) => symbol.clone(),
         _ => String::new(),
     };
-    let mut s = session("");
-    let Ok(mut world) = s.graph() else { return (Vec::new(), 0) };
-    let roots = world.roots();
+    let Ok(mut graph_of_all) = graph("") else { return (Vec::new(), 0) };
+    let roots = graph_of_all.world.roots();
     if roots.len() < 2 || roots.len() > 40 {
         return (Vec::new(), 0);
     }
-    let Ok(all) = s.residual(&world) else { return (Vec::new(), 0) };
+    let Ok(all) = graph_of_all.residual().map(|residual| residual.world) else { return (Vec::new(), 0) };
     let expected: Vec<(String, String)> = all.roots().iter().map(|&k| (symbol(&all, k), text_of(&all, k))).collect();
     let mut found = Vec::new();
     let mut compare = |w: &World, how: &str| {
@@ -177,18 +175,20 @@ fn differences(name: &str, text: &str) -> (Vec<String>, usize) {
         }
     };
     for &root in &roots {
+        // The residual program shares the graph no more.
+        let world = std::sync::Arc::get_mut(&mut graph_of_all.world).expect("the graph has one owner");
         let hidden: Vec<_> =
             roots.iter().filter(|&&k| k != root).map(|&k| (k, world.cont(k).linkage.clone())).collect();
         hidden.iter().for_each(|(k, _)| world.cont_mut(*k).linkage = Linkage::Internal.into());
-        if let Ok(alone) = s.residual(&world) {
-            compare(&alone, "alone");
+        if let Ok(alone) = graph_of_all.residual() {
+            compare(&alone.world, "alone");
         }
+        let world = std::sync::Arc::get_mut(&mut graph_of_all.world).expect("the graph has one owner");
         hidden.into_iter().for_each(|(k, linkage)| world.cont_mut(k).linkage = linkage);
     }
-    let mut s = session(FOREIGN);
-    match s.graph().and_then(|world| s.residual(&world)) {
-        Ok(beside) => compare(&beside, "beside foreign code"),
-        Err(_) => found.push(format!("does not compile beside foreign code: {}", s.render(false))),
+    match graph(FOREIGN).and_then(|graph| graph.residual()) {
+        Ok(beside) => compare(&beside.world, "beside foreign code"),
+        Err(failed) => found.push(format!("does not compile beside foreign code: {}", failed.render(false))),
     }
     (found, roots.len())
 }
