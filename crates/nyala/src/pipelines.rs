@@ -123,9 +123,6 @@ const FRONT: &[Stage] = &[
     Stage { name: "amdgpu", about: "assembly of the kernels for AMD's GPUs", text: emit::amdgpu_text },
 ];
 
-/// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector"];
-
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {

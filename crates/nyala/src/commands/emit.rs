@@ -1,6 +1,7 @@
 //! `nyala emit`: prints a program as text, at a stage of its compilation.
 
 use super::{Input, with_session};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use nyala::diagnostics::cannot_write;
 use nyala::outputs::stage_of;
 use nyala::pipelines;
@@ -12,9 +13,8 @@ use std::path::PathBuf;
 pub struct Emit {
     #[command(flatten)]
     input: Input,
-    /// Stage to print: ast, graph, residual, flat, llvm, asm, c, or for kernels device, opencl, cuda, ptx; the default follows
-    /// from the ending of OUT, such as .ll, .s or .c, or else is residual
-    #[arg(long, value_parser = parse_stage)]
+    /// Stage to print; the default follows from the ending of OUT, such as .ll, .s or .c, or else is residual
+    #[arg(long, value_parser = stages())]
     stage: Option<String>,
     /// Only this function (graph, residual, flat, llvm, asm)
     #[arg(long = "fn", value_name = "NAME")]
@@ -28,14 +28,8 @@ pub struct Emit {
     out: Option<PathBuf>,
 }
 
-fn parse_stage(name: &str) -> Result<String, String> {
-    let known: Vec<&str> = pipelines::stages().map(|s| s.name).collect();
-    if known.contains(&name) {
-        return Ok(name.into());
-    }
-    let what =
-        if pipelines::LATER.contains(&name) { "limitation: there is no such stage yet" } else { "no such stage" };
-    Err(format!("{what}; there are {}", known.join(", ")))
+fn stages() -> PossibleValuesParser {
+    pipelines::stages().map(|s| PossibleValue::new(s.name).help(s.about)).collect::<Vec<_>>().into()
 }
 
 impl Emit {
