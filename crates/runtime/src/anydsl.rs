@@ -142,8 +142,11 @@ pub unsafe extern "C" fn anydsl_release_host(device: i32, pointer: *mut c_void) 
 /// # Safety
 /// As for [`anydsl_release`].
 unsafe fn release(function: &str, device: i32, pointer: *mut c_void) {
-    // SAFETY: the caller's promise.
-    let result = Device::find(device).and_then(|d| unsafe { d.platform.release(d.number, pointer) });
+    let result = Device::find(device).and_then(|d| match pointer.is_null() {
+        true => Ok(()),
+        // SAFETY: the caller's promise.
+        false => unsafe { d.platform.release(d.number, pointer) },
+    });
     or_exit(function, result);
     ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&(without_queue(device), pointer as usize));
 }

@@ -8,6 +8,7 @@
 
 mod allocations;
 mod cuda;
+mod devices;
 mod driver;
 mod hls;
 mod host;
@@ -21,7 +22,6 @@ mod vulkan;
 pub use kept::{keep_kernels, kernel_cache};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name of a platform, in small letters without spaces.
 pub(crate) fn platform_name(number: i32) -> String {
@@ -86,7 +86,7 @@ pub(crate) trait Platform: Sync {
     /// Allocates memory, its contents undefined.
     fn alloc(&self, device: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error>;
 
-    /// Frees memory of [`Platform::alloc`]; null is allowed.
+    /// Frees memory of [`Platform::alloc`].
     ///
     /// # Safety
     /// Nobody uses the memory afterwards.
@@ -133,12 +133,6 @@ pub(crate) trait Platform: Sync {
 
     /// Frees a mark, which nobody uses afterwards.
     fn forget(&self, device: usize, mark: Mark);
-}
-
-/// A device of a platform, for one user at a time.
-fn lock<T>(devices: &'static [Mutex<T>], number: usize) -> Result<MutexGuard<'static, T>, Error> {
-    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
-    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Checks the extents of a block against how many work items a device has in one.

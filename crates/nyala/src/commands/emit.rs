@@ -1,6 +1,7 @@
 //! `nyala emit`: prints a program as text, at a stage of its compilation.
 
 use super::{Input, with_files_of};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use nyala::Report;
 use nyala::diagnostics::cannot_write;
 use nyala::files::{check_output, check_place};
@@ -14,9 +15,8 @@ use std::path::PathBuf;
 pub struct Emit {
     #[command(flatten)]
     input: Input,
-    /// Stage to print: ast, graph, residual, flat, llvm, asm, c, or for kernels device, opencl, cuda, ptx; the default follows
-    /// from the ending of OUT, such as .ll, .s or .c, or else is residual
-    #[arg(long, value_parser = parse_stage)]
+    /// Stage to print; the default follows from the ending of OUT, such as .ll, .s or .c, or else is residual
+    #[arg(long, value_parser = stages())]
     stage: Option<String>,
     /// Only this function (graph, residual, flat, llvm, asm)
     #[arg(long = "fn", value_name = "NAME")]
@@ -30,12 +30,8 @@ pub struct Emit {
     out: Option<PathBuf>,
 }
 
-fn parse_stage(name: &str) -> Result<String, String> {
-    let known: Vec<&str> = pipelines::stages().map(|s| s.name).collect();
-    if known.contains(&name) {
-        return Ok(name.into());
-    }
-    Err(format!("no such stage; there are {}", known.join(", ")))
+fn stages() -> PossibleValuesParser {
+    pipelines::stages().map(|s| PossibleValue::new(s.name).help(s.about)).collect::<Vec<_>>().into()
 }
 
 impl Emit {

@@ -47,7 +47,7 @@ pub struct Input {
     #[arg(long)]
     wrap: bool,
     /// Let native code check, while it runs, what the interpreter checks: accesses within bounds, signed overflow, null
-    /// pointers, reads of uninitialized memory; without a list, the first three. Lanes of vectors do not check overflow
+    /// pointers, reads of uninitialized memory; without a list, the first three
     #[arg(long, value_name = "WHAT[,WHAT]…", num_args = 0..=1, require_equals = true, default_missing_value = "bounds,overflow,null", value_parser = parse_checks)]
     check: Option<nyala_checks::Checks>,
     /// Compile without the prelude
@@ -63,7 +63,7 @@ pub struct Input {
     #[arg(long, value_name = "BITS", value_parser = parse_width)]
     prefer_vector_width: Option<u32>,
     /// Run kernels on this device, regardless of the platform that the program names: `host` (the CPU), `opencl`, `cuda`,
-    /// `vulkan`, or another device of these platforms by its number, such as `opencl:1`
+    /// `vulkan`, `hls`, or another device of these platforms by its number, such as `opencl:1`
     #[arg(long, value_name = "NAME", value_parser = parse_device)]
     device: Option<(String, Device)>,
     /// Code of the kernels for CUDA: PTX for an architecture such as `sm_90`, which runs on all newer GPUs, too, or

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Run `//?` lines and `test…` functions of files, or of all files in folders, under every engine
 #[derive(clap::Args)]
+#[command(mut_arg("files", |files| files.value_name("FILE|FOLDER").help("Files, and folders with all files in them; each file is a program")))]
 pub struct Test {
     #[command(flatten)]
     input: Input,

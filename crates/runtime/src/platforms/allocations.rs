@@ -1,7 +1,7 @@
 //! Memory of a device, by address: in which allocation an address lies. Every platform checks addresses by it, so that the same
 //! mistake has the same words everywhere.
 
-use super::Error;
+use super::{Arg, Error};
 use std::collections::BTreeMap;
 
 /// Allocations of a device, with what its platform has to know of each.
@@ -54,6 +54,19 @@ impl<T> Allocations<T> {
             true => Err(format!("{size} bytes from byte {offset} on do not fit an allocation of {length} bytes")),
             false => Ok(Place { known: &found.known, offset, size: length }),
         }
+    }
+
+    /// Checks the addresses among the arguments of a kernel: each is null, or lies in an allocation.
+    ///
+    /// # Errors
+    /// One does not.
+    pub fn check(&self, args: &[Arg]) -> Result<(), Error> {
+        args.iter().enumerate().try_for_each(|(i, arg)| match arg {
+            Arg::Address(pointer) if !pointer.is_null() => {
+                self.find(*pointer as u64, 0).map(|_| ()).map_err(|e| format!("argument {i}: {e}"))
+            }
+            Arg::Address(_) | Arg::Value { .. } => Ok(()),
+        })
     }
 
     /// The first addresses of all allocations.

@@ -5,14 +5,14 @@
 //! A kernel that faults takes its context with it: everything on the device fails from then on, other devices go on.
 
 use super::allocations::Allocations;
+use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use cudarc::nvrtc;
-use std::collections::HashMap;
-use std::ffi::{CString, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::ffi::{CStr, c_void};
+use std::sync::MutexGuard;
 
 /// All devices that the driver lists, in its order.
 pub(crate) struct Cuda;
@@ -23,16 +23,14 @@ const MAX_EVENTS: usize = 1024;
 struct Device {
     device: sys::CUdevice,
     context: sys::CUcontext,
-    /// Queues in the order in which they were made; the first is there from the start.
-    streams: Vec<sys::CUstream>,
+    queues: Queues<sys::CUstream>,
     /// For NVRTC: `compute_90`.
     arch: String,
     /// Differs between devices and drivers whose machine code differs.
     identity: String,
     /// Allocations, and whether they are the host's memory.
     memory: Allocations<bool>,
-    /// Modules by the address of their text, with their kernels.
-    modules: HashMap<usize, (sys::CUmodule, HashMap<String, sys::CUfunction>)>,
+    loaded: Loaded<sys::CUmodule, sys::CUfunction>,
     /// Events before and after each launch that nobody has waited for, with its queue.
     events: Vec<(usize, sys::CUevent, sys::CUevent)>,
     /// Events that nobody waits for, to be recorded again.
@@ -47,30 +45,26 @@ fn text(what: &str, e: DriverError) -> Error {
     format!("{what}: {words}")
 }
 
-fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
-    static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        ["libcuda.so", "libcuda.so.1"].into_iter().try_for_each(super::driver::check)?;
-        // SAFETY: asks whether a library can be opened.
-        if !unsafe { sys::is_culib_present() } {
-            return Err("the driver's library libcuda.so.1 is not installed".into());
-        }
-        // A library that lacks a function is no driver; the bindings panic, which nobody needs to see.
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
-        let found = std::panic::catch_unwind(|| {
-            result::init().map_err(|e| text("cuInit", e))?;
-            let n = result::device::get_count().map_err(|e| text("cuDeviceGetCount", e))?;
-            let devices: Vec<_> = (0..n).filter_map(|i| Device::new(i).ok()).map(Mutex::new).collect();
-            if devices.is_empty() { Err("the driver has no device".to_string()) } else { Ok(devices) }
-        });
-        std::panic::set_hook(hook);
-        found.unwrap_or_else(|_| Err("the driver's library cannot be used: it is too old, or damaged".into()))
-    })
-}
+static DEVICES: Devices<Device> = Devices::new(|| {
+    ["libcuda.so", "libcuda.so.1"].into_iter().try_for_each(super::driver::check)?;
+    // SAFETY: asks whether a library can be opened.
+    if !unsafe { sys::is_culib_present() } {
+        return Err("the driver's library libcuda.so.1 is not installed".into());
+    }
+    // A library that lacks a function is no driver; the bindings panic, which nobody needs to see.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let found = std::panic::catch_unwind(|| {
+        result::init().map_err(|e| text("cuInit", e))?;
+        let n = result::device::get_count().map_err(|e| text("cuDeviceGetCount", e))?;
+        working((0..n).map(Device::new), "the driver has no device")
+    });
+    std::panic::set_hook(hook);
+    found.unwrap_or_else(|_| Err("the driver's library cannot be used: it is too old, or damaged".into()))
+});
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    let device = super::lock(devices().as_ref().map_err(Clone::clone)?, number)?;
+    let device = DEVICES.lock(number)?;
     // SAFETY: the context is the device's, and is never released.
     unsafe { result::ctx::set_current(device.context) }.map_err(|e| text("cuCtxSetCurrent", e))?;
     Ok(device)
@@ -140,42 +134,15 @@ impl Device {
             Ok(Device {
                 device,
                 context,
-                streams: vec![make_stream()?],
+                queues: Queues::new(make_stream()?),
                 arch: format!("compute_{major}{minor}"),
                 identity: format!("{name}, {major}.{minor}, {driver}"),
                 memory: Allocations::new(),
-                modules: HashMap::new(),
+                loaded: Loaded::new(),
                 events: Vec::new(),
                 spare: Vec::new(),
             })
         }
-    }
-
-    fn stream(&self, number: usize) -> Result<sys::CUstream, Error> {
-        self.streams.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
-    }
-
-    fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<sys::CUfunction, Error> {
-        let key = code.as_ptr() as usize;
-        if let Some(&kernel) = self.modules.get(&key).and_then(|(_, kernels)| kernels.get(name)) {
-            return Ok(kernel);
-        }
-        let module = match self.modules.get(&key) {
-            Some((module, _)) => *module,
-            None => {
-                let module = self.module(code)?;
-                self.modules.insert(key, (module, HashMap::new()));
-                module
-            }
-        };
-        let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
-        // SAFETY: the module is loaded.
-        let kernel = unsafe { result::module::get_function(module, symbol) };
-        let kernel = kernel.map_err(|e| text("cuModuleGetFunction", e))?;
-        if let Some((_, kernels)) = self.modules.get_mut(&key) {
-            kernels.insert(name.into(), kernel);
-        }
-        Ok(kernel)
     }
 
     /// A module in the current context: its machine code was kept from an earlier run, or is made now.
@@ -222,7 +189,7 @@ impl Device {
         // SAFETY: streams and events are the device's, and nobody uses the events afterwards.
         unsafe {
             let mut waited = Ok(());
-            for (_, &stream) in self.streams.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
+            for stream in self.queues.meant(only) {
                 waited = waited.and(result::stream::synchronize(stream).map_err(|e| text("a kernel failed", e)));
             }
             for (_, start, end) in self.events.extract_if(.., |(queue, ..)| is_meant(*queue)) {
@@ -237,7 +204,7 @@ impl Device {
 
     /// An event after all that is in a queue.
     fn mark(&mut self, queue: usize) -> Result<sys::CUevent, Error> {
-        let stream = self.stream(queue)?;
+        let stream = self.queues.find(queue)?;
         let failed = |e| text("cuEventCreate", e);
         let event = match self.spare.pop() {
             Some(event) => event,
@@ -259,9 +226,27 @@ fn event(mark: Mark) -> sys::CUevent {
     mark as usize as sys::CUevent
 }
 
+impl Loads for Device {
+    type Module = sys::CUmodule;
+    type Kernel = sys::CUfunction;
+
+    fn loaded(&mut self) -> &mut Loaded<sys::CUmodule, sys::CUfunction> {
+        &mut self.loaded
+    }
+
+    fn load(&mut self, code: &'static [u8]) -> Result<sys::CUmodule, Error> {
+        self.module(code)
+    }
+
+    fn find(&mut self, module: sys::CUmodule, name: &CStr) -> Result<sys::CUfunction, Error> {
+        // SAFETY: the module is loaded.
+        unsafe { result::module::get_function(module, name.into()) }.map_err(|e| text("cuModuleGetFunction", e))
+    }
+}
+
 impl Platform for Cuda {
     fn n_devices(&self) -> Result<usize, Error> {
-        devices().as_ref().map(Vec::len).map_err(Clone::clone)
+        DEVICES.count()
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {
@@ -286,9 +271,6 @@ impl Platform for Cuda {
     }
 
     unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
-        if pointer.is_null() {
-            return Ok(());
-        }
         let mut device = device(number)?;
         // Kernels may still use it.
         device.finish(None)?;
@@ -300,7 +282,7 @@ impl Platform for Cuda {
 
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = device(at.device)?;
-        device.stream(at.number)?;
+        device.queues.find(at.number)?;
         device.memory.find(to as u64, size)?;
         // Kernels may still read what is there.
         device.finish(Some(at.number))?;
@@ -312,7 +294,7 @@ impl Platform for Cuda {
 
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = device(at.device)?;
-        device.stream(at.number)?;
+        device.queues.find(at.number)?;
         device.finish(Some(at.number))?;
         device.memory.find(from as u64, size)?;
         // SAFETY: as above.
@@ -323,20 +305,14 @@ impl Platform for Cuda {
 
     unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
         let mut device = device(at.device)?;
-        let stream = device.stream(at.number)?;
-        let kernel = device.kernel(launch.code, launch.kernel)?;
+        let stream = device.queues.find(at.number)?;
+        let kernel = device.kernel(launch)?;
+        device.memory.check(&launch.args)?;
         let mut addresses: Vec<u64> = Vec::with_capacity(launch.args.len());
-        for (i, arg) in launch.args.iter().enumerate() {
-            addresses.push(match arg {
-                Arg::Address(pointer) => *pointer as u64,
-                Arg::Value { .. } => 0,
-            });
-            if let Arg::Address(pointer) = arg
-                && !pointer.is_null()
-            {
-                device.memory.find(*pointer as u64, 0).map_err(|e| format!("argument {i}: {e}"))?;
-            }
-        }
+        addresses.extend(launch.args.iter().map(|arg| match arg {
+            Arg::Address(pointer) => *pointer as u64,
+            Arg::Value { .. } => 0,
+        }));
         let mut params: Vec<*mut c_void> = launch
             .args
             .iter()
@@ -365,15 +341,14 @@ impl Platform for Cuda {
 
     fn synchronize(&self, at: Queue) -> Result<(), Error> {
         let mut device = device(at.device)?;
-        device.stream(at.number)?;
+        device.queues.find(at.number)?;
         device.finish((at.number != 0).then_some(at.number))
     }
 
     fn make_queue(&self, number: usize) -> Result<usize, Error> {
         let mut device = device(number)?;
         let made = make_stream()?;
-        device.streams.push(made);
-        Ok(device.streams.len() - 1)
+        Ok(device.queues.add(made))
     }
 
     fn mark(&self, at: Queue) -> Result<Mark, Error> {
@@ -384,7 +359,7 @@ impl Platform for Cuda {
         let device = device(at.device)?;
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: the mark is an event of the device, which is not destroyed yet.
-        let made = unsafe { result::stream::wait_event(device.stream(at.number)?, event(mark), flags) };
+        let made = unsafe { result::stream::wait_event(device.queues.find(at.number)?, event(mark), flags) };
         made.map_err(|e| text("cuStreamWaitEvent", e))
     }
 

@@ -5,12 +5,12 @@
 //! them, each aligned as its type is, in the order of the parameters.
 
 use super::allocations::Allocations;
+use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::driver::library;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
-use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// All GPUs that the library lists, in its order.
 pub(crate) struct Hsa;
@@ -192,8 +192,7 @@ struct Device {
     /// The architecture.
     arch: String,
     max_block: u32,
-    /// Queues in the order in which they were made; the first is there from the start.
-    queues: Vec<*mut RawQueue>,
+    queues: Queues<*mut RawQueue>,
     own_pool: u64,
     shared_pool: u64,
     /// Allocations, and whether the host reaches them, too.
@@ -201,8 +200,7 @@ struct Device {
     /// Memory for arguments, and how much of it launches use that are on their way.
     arguments: (*mut u8, usize),
     staging: *mut u8,
-    /// Code objects by the address of their bytes, with their kernels.
-    modules: HashMap<usize, (u64, HashMap<String, Kernel>)>,
+    loaded: Loaded<u64, Kernel>,
     /// Packets that nobody has waited for.
     launched: Vec<Launched>,
     /// Signals that nobody waits for.
@@ -218,35 +216,19 @@ struct Device {
 // SAFETY: the library may be used from any thread; memory and queues of a device are used under its lock.
 unsafe impl Send for Device {}
 
-fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
-    static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
+static DEVICES: Devices<Device> = Devices::new(|| {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let opened = Library::open()?;
-        let library = LIBRARY.get_or_init(|| opened);
-        // SAFETY: the first call of the library.
-        library.checked("hsa_init", unsafe { (library.hsa_init)() })?;
-        // SAFETY: the library is initialized.
-        let agents = library.list("the devices", |found, list| unsafe { (library.hsa_iterate_agents)(found, list) })?;
-        let kind = |agent: &u64| library.info::<u32>(library.hsa_agent_get_info, *agent, code::AGENT_DEVICE);
-        let cpu = agents.iter().find(|a| kind(a) == Ok(code::CPU)).ok_or("the library lists no CPU")?;
-        let gpus = agents.iter().filter(|a| kind(a) == Ok(code::GPU));
-        let mut why = "the driver has no device".to_string();
-        let mut devices = Vec::new();
-        for &gpu in gpus {
-            match Device::new(library, *cpu, gpu) {
-                Ok(device) => devices.push(Mutex::new(device)),
-                // A device that does not work is none.
-                Err(e) => why = e,
-            }
-        }
-        if devices.is_empty() { Err(why) } else { Ok(devices) }
-    })
-}
-
-fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    super::lock(devices().as_ref().map_err(Clone::clone)?, number)
-}
+    let opened = Library::open()?;
+    let library = LIBRARY.get_or_init(|| opened);
+    // SAFETY: the first call of the library.
+    library.checked("hsa_init", unsafe { (library.hsa_init)() })?;
+    // SAFETY: the library is initialized.
+    let agents = library.list("the devices", |found, list| unsafe { (library.hsa_iterate_agents)(found, list) })?;
+    let kind = |agent: &u64| library.info::<u32>(library.hsa_agent_get_info, *agent, code::AGENT_DEVICE);
+    let cpu = agents.iter().find(|a| kind(a) == Ok(code::CPU)).ok_or("the library lists no CPU")?;
+    let gpus = agents.iter().filter(|a| kind(a) == Ok(code::GPU));
+    working(gpus.map(|&gpu| Device::new(library, *cpu, gpu)), "the driver has no device")
+});
 
 impl Device {
     fn new(library: &'static Library, cpu: u64, agent: u64) -> Result<Device, Error> {
@@ -256,28 +238,28 @@ impl Device {
         library.checked("the clock", status)?;
         let arch = library.name(agent, code::AGENT_NAME)?;
         let product = library.name(agent, code::AGENT_PRODUCT_NAME).unwrap_or_default();
+        let failed: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
         let mut device = Device {
             library,
             agent,
             name: if product.is_empty() { arch.clone() } else { format!("{product} ({arch})") },
             arch,
             max_block: library.info(library.hsa_agent_get_info, agent, code::AGENT_WORKGROUP_MAX_SIZE)?,
-            queues: Vec::new(),
+            queues: Queues::new(make_queue(library, agent, failed)?),
             own_pool: library.pool(agent, code::COARSE_GRAINED)?,
             shared_pool: library.pool(cpu, code::FINE_GRAINED)?,
             memory: Allocations::new(),
             arguments: (std::ptr::null_mut(), 0),
             staging: std::ptr::null_mut(),
-            modules: HashMap::new(),
+            loaded: Loaded::new(),
             launched: Vec::new(),
             spare: Vec::new(),
             forgotten: Vec::new(),
             frequency: frequency.max(1),
-            failed: Box::leak(Box::new(AtomicU32::new(0))),
+            failed,
         };
         let arguments = library.pool(cpu, code::KERNARG)?;
         device.arguments.0 = device.allocate(arguments, ARGUMENTS, true)?.cast();
-        device.make_queue()?;
         Ok(device)
     }
 
@@ -300,68 +282,8 @@ impl Device {
         Ok(at)
     }
 
-    fn make_queue(&mut self) -> Result<usize, Error> {
-        unsafe extern "C" fn failed(status: Status, _: *mut RawQueue, flag: *mut c_void) {
-            // SAFETY: the flag is the device's, and stays.
-            unsafe { &*flag.cast::<AtomicU32>() }.store(status, Ordering::SeqCst);
-        }
-        let (mut queue, library) = (std::ptr::null_mut(), self.library);
-        let flag = std::ptr::from_ref(self.failed).cast_mut().cast();
-        // SAFETY: the agent is the library's; the greatest numbers leave the sizes of segments to it.
-        unsafe {
-            let kind = code::QUEUE_TYPE_SINGLE;
-            let status =
-                (library.hsa_queue_create)(self.agent, QUEUE_SIZE, kind, failed, flag, u32::MAX, u32::MAX, &mut queue);
-            library.checked("hsa_queue_create", status)?;
-            // Without it kernels have no times.
-            (library.hsa_amd_profiling_set_profiler_enabled)(queue, 1);
-        }
-        self.queues.push(queue);
-        Ok(self.queues.len() - 1)
-    }
-
-    fn queue(&self, number: usize) -> Result<*mut RawQueue, Error> {
-        self.queues.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
-    }
-
-    fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<Kernel, Error> {
-        let (key, library) = (code.as_ptr() as usize, self.library);
-        if let Some(&kernel) = self.modules.get(&key).and_then(|(_, kernels)| kernels.get(name)) {
-            return Ok(kernel);
-        }
-        let executable = match self.modules.get(&key) {
-            Some((executable, _)) => *executable,
-            None => {
-                let executable = self.load(code).map_err(|e| {
-                    let arch = &self.arch;
-                    format!("the driver cannot load its code: {e}; this device is a `{arch}` (`--amdgpu {arch}`)")
-                })?;
-                self.modules.insert(key, (executable, HashMap::new()));
-                executable
-            }
-        };
-        let symbol = CString::new(format!("{name}.kd")).map_err(|_| "its name has a zero byte".to_string())?;
-        let mut handle = 0;
-        // SAFETY: the executable is loaded.
-        let status = unsafe {
-            (library.hsa_executable_get_symbol_by_name)(executable, symbol.as_ptr(), &self.agent, &mut handle)
-        };
-        library.checked("its code has no such kernel", status)?;
-        let number = |what| library.info::<u32>(library.hsa_executable_symbol_get_info, handle, what);
-        let kernel = Kernel {
-            object: library.info(library.hsa_executable_symbol_get_info, handle, code::SYMBOL_OBJECT)?,
-            arguments: number(code::SYMBOL_ARGUMENTS)?,
-            group: number(code::SYMBOL_GROUP)?,
-            private: number(code::SYMBOL_PRIVATE)?,
-        };
-        if let Some((_, kernels)) = self.modules.get_mut(&key) {
-            kernels.insert(name.into(), kernel);
-        }
-        Ok(kernel)
-    }
-
     /// Loads a code object.
-    fn load(&self, code: &'static [u8]) -> Result<u64, Error> {
+    fn executable(&self, code: &'static [u8]) -> Result<u64, Error> {
         let library = self.library;
         let (mut reader, mut executable, mut loaded) = (0, 0, 0);
         let none = std::ptr::null();
@@ -423,7 +345,7 @@ impl Device {
 
     /// Puts a mark into a queue, behind all that is in it and, if there is one, behind a mark of another queue.
     fn barrier(&mut self, queue: usize, after: Option<Mark>) -> Result<u64, Error> {
-        let queue = self.queue(queue)?;
+        let queue = self.queues.find(queue)?;
         let signal = self.signal()?;
         let mut packet = [0u32; 16];
         packet[0] = u32::from(code::PACKET_BARRIER | code::IN_ORDER);
@@ -488,6 +410,25 @@ impl Device {
     }
 }
 
+/// A queue, which notes its failure in `flag`.
+fn make_queue(library: &Library, agent: u64, flag: &'static AtomicU32) -> Result<*mut RawQueue, Error> {
+    unsafe extern "C" fn failed(status: Status, _: *mut RawQueue, flag: *mut c_void) {
+        // SAFETY: the flag is the device's, and stays.
+        unsafe { &*flag.cast::<AtomicU32>() }.store(status, Ordering::SeqCst);
+    }
+    let mut queue = std::ptr::null_mut();
+    let flag = std::ptr::from_ref(flag).cast_mut().cast();
+    // SAFETY: the agent is the library's; the greatest numbers leave the sizes of segments to it.
+    unsafe {
+        let kind = code::QUEUE_TYPE_SINGLE;
+        let status = (library.hsa_queue_create)(agent, QUEUE_SIZE, kind, failed, flag, u32::MAX, u32::MAX, &mut queue);
+        library.checked("hsa_queue_create", status)?;
+        // Without it kernels have no times.
+        (library.hsa_amd_profiling_set_profiler_enabled)(queue, 1);
+    }
+    Ok(queue)
+}
+
 /// Puts 64 bits into a packet.
 fn put(packet: &mut [u32; 16], at: usize, value: u64) {
     packet[at] = value as u32;
@@ -517,17 +458,51 @@ fn wait_for(library: &Library, failed: &AtomicU32, signal: u64) -> Result<(), Er
     }
 }
 
+impl Loads for Device {
+    type Module = u64;
+    type Kernel = Kernel;
+
+    fn loaded(&mut self) -> &mut Loaded<u64, Kernel> {
+        &mut self.loaded
+    }
+
+    fn load(&mut self, code: &'static [u8]) -> Result<u64, Error> {
+        self.executable(code).map_err(|e| {
+            let arch = &self.arch;
+            format!("the driver cannot load its code: {e}; this device is a `{arch}` (`--amdgpu {arch}`)")
+        })
+    }
+
+    fn find(&mut self, executable: u64, name: &CStr) -> Result<Kernel, Error> {
+        let (mut handle, library) = (0, self.library);
+        let symbol = [name.to_bytes(), b".kd\0"].concat();
+        // SAFETY: the executable is loaded; the symbol ends with a zero byte.
+        let status = unsafe {
+            let symbol = symbol.as_ptr().cast();
+            (library.hsa_executable_get_symbol_by_name)(executable, symbol, &self.agent, &mut handle)
+        };
+        library.checked("its code has no such kernel", status)?;
+        let number = |what| library.info::<u32>(library.hsa_executable_symbol_get_info, handle, what);
+        Ok(Kernel {
+            object: library.info(library.hsa_executable_symbol_get_info, handle, code::SYMBOL_OBJECT)?,
+            arguments: number(code::SYMBOL_ARGUMENTS)?,
+            group: number(code::SYMBOL_GROUP)?,
+            private: number(code::SYMBOL_PRIVATE)?,
+        })
+    }
+}
+
 impl Platform for Hsa {
     fn n_devices(&self) -> Result<usize, Error> {
-        devices().as_ref().map(Vec::len).map_err(Clone::clone)
+        DEVICES.count()
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {
-        Ok(device(number)?.name.clone())
+        Ok(DEVICES.lock(number)?.name.clone())
     }
 
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         let is_host = memory != Memory::Device;
         let pool = if is_host { device.shared_pool } else { device.own_pool };
         let address = device.allocate(pool, size, is_host)?;
@@ -536,10 +511,7 @@ impl Platform for Hsa {
     }
 
     unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
-        if pointer.is_null() {
-            return Ok(());
-        }
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         // Kernels may still use it.
         device.finish(None)?;
         device.memory.remove(pointer as u64)?;
@@ -549,8 +521,8 @@ impl Platform for Hsa {
     }
 
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        device.queues.find(at.number)?;
         let is_host = *device.memory.find(to as u64, size)?.known;
         // Kernels may still read what is there.
         device.finish(Some(at.number))?;
@@ -565,8 +537,8 @@ impl Platform for Hsa {
     }
 
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        device.queues.find(at.number)?;
         device.finish(Some(at.number))?;
         let is_host = *device.memory.find(from as u64, size)?.known;
         // SAFETY: as above.
@@ -580,21 +552,17 @@ impl Platform for Hsa {
     }
 
     unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        let queue = device.queue(at.number)?;
-        let kernel = device.kernel(launch.code, launch.kernel)?;
+        let mut device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
+        let kernel = device.kernel(launch)?;
         let [x, y, z] = launch.block;
         super::check_block(launch.block, device.max_block as usize)?;
+        device.memory.check(&launch.args)?;
         let mut bytes: Vec<u8> = Vec::with_capacity(kernel.arguments as usize);
-        for (i, arg) in launch.args.iter().enumerate() {
+        for arg in &launch.args {
             let (align, own): (usize, &[u8]) = match arg {
                 Arg::Value { bytes, align } => (*align, bytes),
-                Arg::Address(pointer) => {
-                    if !pointer.is_null() {
-                        device.memory.find(*pointer as u64, 0).map_err(|e| format!("argument {i}: {e}"))?;
-                    }
-                    (8, &(*pointer as u64).to_ne_bytes())
-                }
+                Arg::Address(pointer) => (8, &(*pointer as u64).to_ne_bytes()),
             };
             bytes.resize(bytes.len().next_multiple_of(align.max(1)), 0);
             bytes.extend(own);
@@ -637,21 +605,23 @@ impl Platform for Hsa {
     }
 
     fn synchronize(&self, at: Queue) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        device.queues.find(at.number)?;
         device.finish((at.number != 0).then_some(at.number))
     }
 
     fn make_queue(&self, number: usize) -> Result<usize, Error> {
-        device(number)?.make_queue()
+        let mut device = DEVICES.lock(number)?;
+        let made = make_queue(device.library, device.agent, device.failed)?;
+        Ok(device.queues.add(made))
     }
 
     fn mark(&self, at: Queue) -> Result<Mark, Error> {
-        device(at.device)?.barrier(at.number, None)
+        DEVICES.lock(at.device)?.barrier(at.number, None)
     }
 
     fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error> {
-        let mut device = device(at.device)?;
+        let mut device = DEVICES.lock(at.device)?;
         let signal = device.barrier(at.number, Some(mark))?;
         // It ends with what is launched next.
         device.launched.push(Launched { queue: at.number, signal, is_kernel: false });
@@ -660,7 +630,7 @@ impl Platform for Hsa {
 
     fn wait(&self, number: usize, mark: Mark) -> Result<(), Error> {
         let (library, failed) = {
-            let device = device(number)?;
+            let device = DEVICES.lock(number)?;
             (device.library, device.failed)
         };
         // Without the lock: others may go on meanwhile.
@@ -668,21 +638,21 @@ impl Platform for Hsa {
     }
 
     fn is_over(&self, number: usize, mark: Mark) -> Result<bool, Error> {
-        let device = device(number)?;
+        let device = DEVICES.lock(number)?;
         device.healthy()?;
         // SAFETY: the signal is not destroyed.
         Ok(unsafe { (device.library.hsa_signal_load_scacquire)(mark) } < 1)
     }
 
     fn elapsed(&self, number: usize, from: Mark, to: Mark) -> Result<i64, Error> {
-        let device = device(number)?;
+        let device = DEVICES.lock(number)?;
         let end = |mark| times(device.library, device.agent, mark).map(|t| t[1]);
         let (from, to) = (end(from)?, end(to)?);
         Ok(nanoseconds(device.frequency, from, to) - nanoseconds(device.frequency, to, from))
     }
 
     fn forget(&self, number: usize, mark: Mark) {
-        let Ok(mut device) = device(number) else { return };
+        let Ok(mut device) = DEVICES.lock(number) else { return };
         // A queue may still wait for it.
         device.forgotten.push(mark);
     }

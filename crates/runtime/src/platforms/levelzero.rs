@@ -4,12 +4,12 @@
 //! A queue is an immediate command list. Commands there may overlap, so each follows a barrier.
 
 use super::allocations::Allocations;
+use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::driver::library;
 use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
-use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
 
 /// All devices of all drivers, in the order in which the loader lists them.
 pub(crate) struct LevelZero;
@@ -175,11 +175,10 @@ struct Device {
     max_block: usize,
     /// Nanoseconds of a tick, and the bits of a time.
     clock: (u64, u64),
-    /// In the order in which they were made; the first is there from the start.
-    queues: Vec<Handle>,
+    queues: Queues<Handle>,
     /// Allocations, and whether the host reaches them, too.
     memory: Allocations<bool>,
-    modules: HashMap<usize, (Handle, HashMap<String, Handle>)>,
+    loaded: Loaded<Handle, Handle>,
     pool: Handle,
     /// Events of the pool that were made.
     n_events: u32,
@@ -204,36 +203,21 @@ fn list(what: &str, get: impl Fn(&mut u32, *mut Handle) -> Status) -> Result<Vec
     Ok(all)
 }
 
-fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
-    static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
+static DEVICES: Devices<Device> = Devices::new(|| {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let opened = Library::open()?;
-        let library = LIBRARY.get_or_init(|| opened);
-        // SAFETY: the first call of the library.
-        checked("no driver of a device can be used", unsafe { (library.zeInit)(0) })?;
-        // SAFETY: the lists have room for what is asked.
-        let drivers = list("the drivers", |n, all| unsafe { (library.zeDriverGet)(n, all) })?;
-        let mut why = "no driver has a device".to_string();
-        let mut devices = Vec::new();
-        for driver in drivers {
-            // SAFETY: as above.
-            let found = list("the devices", |n, all| unsafe { (library.zeDeviceGet)(driver, n, all) });
-            for device in found.unwrap_or_default() {
-                match Device::new(library, driver, device) {
-                    Ok(device) => devices.push(Mutex::new(device)),
-                    // A device that does not work is none.
-                    Err(e) => why = e,
-                }
-            }
-        }
-        if devices.is_empty() { Err(why) } else { Ok(devices) }
-    })
-}
-
-fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    super::lock(devices().as_ref().map_err(Clone::clone)?, number)
-}
+    let opened = Library::open()?;
+    let library = LIBRARY.get_or_init(|| opened);
+    // SAFETY: the first call of the library.
+    checked("no driver of a device can be used", unsafe { (library.zeInit)(0) })?;
+    // SAFETY: the lists have room for what is asked.
+    let drivers = list("the drivers", |n, all| unsafe { (library.zeDriverGet)(n, all) })?;
+    let of = |driver| {
+        // SAFETY: as above.
+        let found = list("the devices", |n, all| unsafe { (library.zeDeviceGet)(driver, n, all) });
+        found.unwrap_or_default().into_iter().map(move |device| Device::new(library, driver, device))
+    };
+    working(drivers.into_iter().flat_map(of), "no driver has a device")
+});
 
 impl Device {
     fn new(library: &'static Library, driver: Handle, handle: Handle) -> Result<Device, Error> {
@@ -269,7 +253,7 @@ impl Device {
         let end = about.name.iter().position(|&b| b == 0).unwrap_or(about.name.len());
         let name = String::from_utf8_lossy(&about.name[..end]).trim().to_string();
         let bits = about.timestamp_bits[1];
-        let mut device = Device {
+        Ok(Device {
             library,
             device: handle,
             context,
@@ -277,32 +261,15 @@ impl Device {
             name,
             max_block: computes.max_block as usize,
             clock: (about.timer_resolution, if (1..64).contains(&bits) { (1 << bits) - 1 } else { u64::MAX }),
-            queues: Vec::new(),
+            queues: Queues::new(make_queue(library, context, handle)?),
             memory: Allocations::new(),
-            modules: HashMap::new(),
+            loaded: Loaded::new(),
             pool,
             n_events: 0,
             spare: Vec::new(),
             forgotten: Vec::new(),
             launched: Vec::new(),
-        };
-        device.make_queue()?;
-        Ok(device)
-    }
-
-    fn make_queue(&mut self) -> Result<usize, Error> {
-        let mut queue = std::ptr::null_mut();
-        let what = QueueDescription(head(code::QUEUE), [0, 0, 0, code::ASYNCHRONOUS, 0, 0]);
-        // SAFETY: the context is the device's.
-        let status =
-            unsafe { (self.library.zeCommandListCreateImmediate)(self.context, self.device, &what, &mut queue) };
-        checked("zeCommandListCreateImmediate", status)?;
-        self.queues.push(queue);
-        Ok(self.queues.len() - 1)
-    }
-
-    fn queue(&self, number: usize) -> Result<Handle, Error> {
-        self.queues.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
+        })
     }
 
     /// An event that has not happened.
@@ -320,34 +287,6 @@ impl Device {
         checked("zeEventCreate", unsafe { (self.library.zeEventCreate)(self.pool, &what, &mut event) })?;
         self.n_events += 1;
         Ok(event)
-    }
-
-    fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<Handle, Error> {
-        let key = code.as_ptr() as usize;
-        if let Some(&kernel) = self.modules.get(&key).and_then(|(_, kernels)| kernels.get(name)) {
-            return Ok(kernel);
-        }
-        let module = match self.modules.get(&key) {
-            Some((module, _)) => *module,
-            None => {
-                let module = self.module(code)?;
-                self.modules.insert(key, (module, HashMap::new()));
-                module
-            }
-        };
-        let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
-        let what = KernelDescription { head: head(code::KERNEL), flags: 0, name: symbol.as_ptr() };
-        let mut kernel = std::ptr::null_mut();
-        // SAFETY: the module is built, the struct lives.
-        unsafe {
-            checked("zeKernelCreate", (self.library.zeKernelCreate)(module, &what, &mut kernel))?;
-            let status = (self.library.zeKernelSetIndirectAccess)(kernel, code::INDIRECT_ACCESS);
-            checked("zeKernelSetIndirectAccess", status)?;
-        }
-        if let Some((_, kernels)) = self.modules.get_mut(&key) {
-            kernels.insert(name.into(), kernel);
-        }
-        Ok(kernel)
     }
 
     /// A module, built: what was kept of it from an earlier run, or compiled now.
@@ -440,7 +379,7 @@ impl Device {
     /// # Safety
     /// Both have `size` bytes.
     unsafe fn copy(&mut self, at: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let queue = self.queue(at)?;
+        let queue = self.queues.find(at)?;
         self.order(queue, &[])?;
         let event = self.event()?;
         // SAFETY: the caller's promise.
@@ -455,6 +394,14 @@ impl Device {
     }
 }
 
+fn make_queue(library: &Library, context: Handle, device: Handle) -> Result<Handle, Error> {
+    let mut queue = std::ptr::null_mut();
+    let what = QueueDescription(head(code::QUEUE), [0, 0, 0, code::ASYNCHRONOUS, 0, 0]);
+    // SAFETY: the context is the device's.
+    let status = unsafe { (library.zeCommandListCreateImmediate)(context, device, &what, &mut queue) };
+    checked("zeCommandListCreateImmediate", status).map(|()| queue)
+}
+
 /// When an event began and ended, in ticks of the device.
 fn times(library: &Library, event: Handle) -> Result<[u64; 2], Error> {
     let mut times = [0; 4];
@@ -467,17 +414,42 @@ fn nanoseconds((tick, mask): (u64, u64), from: u64, to: u64) -> i64 {
     (to.wrapping_sub(from) & mask).saturating_mul(tick) as i64
 }
 
+impl Loads for Device {
+    type Module = Handle;
+    type Kernel = Handle;
+
+    fn loaded(&mut self) -> &mut Loaded<Handle, Handle> {
+        &mut self.loaded
+    }
+
+    fn load(&mut self, code: &'static [u8]) -> Result<Handle, Error> {
+        self.module(code)
+    }
+
+    fn find(&mut self, module: Handle, name: &CStr) -> Result<Handle, Error> {
+        let what = KernelDescription { head: head(code::KERNEL), flags: 0, name: name.as_ptr() };
+        let mut kernel = std::ptr::null_mut();
+        // SAFETY: the module is built, the struct lives.
+        unsafe {
+            checked("zeKernelCreate", (self.library.zeKernelCreate)(module, &what, &mut kernel))?;
+            let status = (self.library.zeKernelSetIndirectAccess)(kernel, code::INDIRECT_ACCESS);
+            checked("zeKernelSetIndirectAccess", status)?;
+        }
+        Ok(kernel)
+    }
+}
+
 impl Platform for LevelZero {
     fn n_devices(&self) -> Result<usize, Error> {
-        devices().as_ref().map(Vec::len).map_err(Clone::clone)
+        DEVICES.count()
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {
-        Ok(device(number)?.name.clone())
+        Ok(DEVICES.lock(number)?.name.clone())
     }
 
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         let (own, host) =
             (Description(head(code::DEVICE_MEMORY), [0; 4]), Description(head(code::HOST_MEMORY), [0; 4]));
         let (context, bytes, mut at) = (device.context, size.max(1), std::ptr::null_mut());
@@ -496,10 +468,7 @@ impl Platform for LevelZero {
     }
 
     unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
-        if pointer.is_null() {
-            return Ok(());
-        }
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         // Kernels may still use it.
         device.finish(None)?;
         device.memory.remove(pointer as u64)?;
@@ -508,14 +477,14 @@ impl Platform for LevelZero {
     }
 
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
+        let mut device = DEVICES.lock(at.device)?;
         device.memory.find(to as u64, size)?;
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
         unsafe { device.copy(at.number, to, from, size) }
     }
 
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
+        let mut device = DEVICES.lock(at.device)?;
         // Tells of kernels that have failed.
         device.finish(Some(at.number))?;
         device.memory.find(from as u64, size)?;
@@ -524,21 +493,17 @@ impl Platform for LevelZero {
     }
 
     unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        let queue = device.queue(at.number)?;
-        let kernel = device.kernel(launch.code, launch.kernel)?;
+        let mut device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
+        let kernel = device.kernel(launch)?;
         let [x, y, z] = launch.block;
         super::check_block(launch.block, device.max_block)?;
         let library = device.library;
+        device.memory.check(&launch.args)?;
         for (i, arg) in launch.args.iter().enumerate() {
             let bytes: &[u8] = match arg {
                 Arg::Value { bytes, .. } => bytes,
-                Arg::Address(pointer) => {
-                    if !pointer.is_null() {
-                        device.memory.find(*pointer as u64, 0).map_err(|e| format!("argument {i}: {e}"))?;
-                    }
-                    &(*pointer as u64).to_ne_bytes()
-                }
+                Arg::Address(pointer) => &(*pointer as u64).to_ne_bytes(),
             };
             // SAFETY: the kernel takes such an argument, by the caller's promise; it is copied.
             let status =
@@ -564,18 +529,20 @@ impl Platform for LevelZero {
     }
 
     fn synchronize(&self, at: Queue) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        device.queues.find(at.number)?;
         device.finish((at.number != 0).then_some(at.number))
     }
 
     fn make_queue(&self, number: usize) -> Result<usize, Error> {
-        device(number)?.make_queue()
+        let mut device = DEVICES.lock(number)?;
+        let made = make_queue(device.library, device.context, device.device)?;
+        Ok(device.queues.add(made))
     }
 
     fn mark(&self, at: Queue) -> Result<Mark, Error> {
-        let mut device = device(at.device)?;
-        let queue = device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
         let event = device.event()?;
         // SAFETY: both are the device's.
         let status = unsafe { (device.library.zeCommandListAppendBarrier)(queue, event, 0, std::ptr::null()) };
@@ -584,18 +551,18 @@ impl Platform for LevelZero {
     }
 
     fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error> {
-        let device = device(at.device)?;
-        device.order(device.queue(at.number)?, &[mark as usize as Handle])
+        let device = DEVICES.lock(at.device)?;
+        device.order(device.queues.find(at.number)?, &[mark as usize as Handle])
     }
 
     fn wait(&self, number: usize, mark: Mark) -> Result<(), Error> {
-        let library = device(number)?.library;
+        let library = DEVICES.lock(number)?.library;
         // SAFETY: the event is not destroyed. Without the lock: others may go on meanwhile.
         checked("a kernel failed", unsafe { (library.zeEventHostSynchronize)(mark as usize as Handle, u64::MAX) })
     }
 
     fn is_over(&self, number: usize, mark: Mark) -> Result<bool, Error> {
-        let device = device(number)?;
+        let device = DEVICES.lock(number)?;
         // SAFETY: as above.
         match unsafe { (device.library.zeEventQueryStatus)(mark as usize as Handle) } {
             code::NOT_READY => Ok(false),
@@ -604,7 +571,7 @@ impl Platform for LevelZero {
     }
 
     fn elapsed(&self, number: usize, from: Mark, to: Mark) -> Result<i64, Error> {
-        let device = device(number)?;
+        let device = DEVICES.lock(number)?;
         let end = |mark: Mark| times(device.library, mark as usize as Handle).map(|t| t[1]);
         let (from, to) = (end(from)?, end(to)?);
         Ok(match from <= to {
@@ -614,7 +581,7 @@ impl Platform for LevelZero {
     }
 
     fn forget(&self, number: usize, mark: Mark) {
-        let Ok(mut device) = device(number) else { return };
+        let Ok(mut device) = DEVICES.lock(number) else { return };
         // A queue may still wait for it.
         device.forgotten.push(mark as usize as Handle);
     }

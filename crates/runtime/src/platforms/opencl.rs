@@ -6,15 +6,14 @@
 //! them, and an address in the middle has to be aligned as the device wants it. `NYALA_OPENCL_SVM=0` asks for buffers.
 
 use super::allocations::Allocations;
+use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cl3::command_queue as queue;
 use cl3::device as cl_device;
 use cl3::info_type::InfoType;
 use cl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_program};
-use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::ffi::{CStr, c_void};
 
 /// All devices of all OpenCL platforms, in the order in which the library lists them.
 pub(crate) struct OpenCl;
@@ -58,8 +57,7 @@ fn extensions(text: &str) -> impl Iterator<Item = &str> {
 struct Device {
     id: cl_device_id,
     context: cl_context,
-    /// In the order in which they were made; the first is there from the start.
-    queues: Vec<cl_command_queue>,
+    queues: Queues<cl_command_queue>,
     has_svm: bool,
     /// Alignment that sub-buffers must have.
     alignment: usize,
@@ -67,8 +65,7 @@ struct Device {
     memory: Allocations<Option<cl_mem>>,
     /// The first address that stands for no buffer yet.
     next: usize,
-    /// Programs by the address of their text, with their kernels.
-    programs: HashMap<usize, (cl_program, HashMap<String, cl_kernel>)>,
+    loaded: Loaded<cl_program, cl_kernel>,
     /// Launches that nobody has waited for, with their queues.
     events: Vec<(usize, cl_event)>,
     /// Sub-buffers of kernels that may be running, with the queues of these.
@@ -94,12 +91,9 @@ fn words(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().into()
 }
 
-fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
-    static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
-    DEVICES.get_or_init(|| crate::faults::keeping_handlers(find_devices))
-}
+static DEVICES: Devices<Device> = Devices::new(|| crate::faults::keeping_handlers(list_devices));
 
-fn find_devices() -> Result<Vec<Mutex<Device>>, Error> {
+fn list_devices() -> Result<Vec<Device>, Error> {
     let missing = |code: cl_int| match code {
         cl3::error_codes::CL_PLATFORM_NOT_FOUND_KHR => "no driver of a device is installed".into(),
         cl3::error_codes::DLOPEN_RUNTIME_LOAD_FAILED => {
@@ -108,17 +102,9 @@ fn find_devices() -> Result<Vec<Mutex<Device>>, Error> {
         _ => text("clGetPlatformIDs", code),
     };
     ["libOpenCL.so", "libOpenCL.so.1"].into_iter().try_for_each(super::driver::check)?;
-    let mut found = Vec::new();
-    for platform in cl3::platform::get_platform_ids().map_err(missing)? {
-        let ids = cl_device::get_device_ids(platform, cl_device::CL_DEVICE_TYPE_ALL).unwrap_or_default();
-        // A device that does not work is none.
-        found.extend(ids.into_iter().filter_map(|id| Device::new(id).ok()).map(Mutex::new));
-    }
-    if found.is_empty() { Err("no driver has a device".into()) } else { Ok(found) }
-}
-
-fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    super::lock(devices().as_ref().map_err(Clone::clone)?, number)
+    let platforms = cl3::platform::get_platform_ids().map_err(missing)?;
+    let of = |platform| cl_device::get_device_ids(platform, cl_device::CL_DEVICE_TYPE_ALL).unwrap_or_default();
+    working(platforms.into_iter().flat_map(of).map(Device::new), "no driver has a device")
 }
 
 impl Device {
@@ -131,20 +117,16 @@ impl Device {
         Ok(Device {
             id,
             context,
-            queues: vec![make_queue(context, id)?],
+            queues: Queues::new(make_queue(context, id)?),
             has_svm: is_wanted && svm & cl_device::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER != 0,
             // The device says it in bits.
             alignment: (number(cl_device::CL_DEVICE_MEM_BASE_ADDR_ALIGN) as usize / 8).max(1),
             memory: Allocations::new(),
             next: BUFFERS,
-            programs: HashMap::new(),
+            loaded: Loaded::new(),
             events: Vec::new(),
             parts: Vec::new(),
         })
-    }
-
-    fn queue(&self, number: usize) -> Result<cl_command_queue, Error> {
-        self.queues.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
     }
 
     /// The program of a module of SPIR-V.
@@ -223,29 +205,6 @@ impl Device {
         }
     }
 
-    fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<cl_kernel, Error> {
-        let key = code.as_ptr() as usize;
-        if let Some((_, kernels)) = self.programs.get(&key)
-            && let Some(&kernel) = kernels.get(name)
-        {
-            return Ok(kernel);
-        }
-        let program = match self.programs.get(&key) {
-            Some((program, _)) => *program,
-            None => {
-                let program = crate::faults::keeping_handlers(|| self.program(code))?;
-                self.programs.insert(key, (program, HashMap::new()));
-                program
-            }
-        };
-        let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
-        let kernel = cl3::kernel::create_kernel(program, &symbol).map_err(|e| text("clCreateKernel", e))?;
-        if let Some((_, kernels)) = self.programs.get_mut(&key) {
-            kernels.insert(name.into(), kernel);
-        }
-        Ok(kernel)
-    }
-
     /// Sets an argument that is an address.
     ///
     /// # Safety
@@ -299,7 +258,7 @@ impl Device {
     fn finish(&mut self, only: Option<usize>) -> Result<(), Error> {
         let is_meant = |queue: usize| only.is_none_or(|only| only == queue);
         let mut result = Ok(());
-        for (_, &handle) in self.queues.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
+        for handle in self.queues.meant(only) {
             result = result.and(queue::finish(handle).map_err(|e| text("clFinish", e)));
         }
         let mut failed = None;
@@ -339,19 +298,36 @@ fn drop_event(event: cl_event) {
     let _ = unsafe { cl3::event::release_event(event) };
 }
 
+impl Loads for Device {
+    type Module = cl_program;
+    type Kernel = cl_kernel;
+
+    fn loaded(&mut self) -> &mut Loaded<cl_program, cl_kernel> {
+        &mut self.loaded
+    }
+
+    fn load(&mut self, code: &'static [u8]) -> Result<cl_program, Error> {
+        crate::faults::keeping_handlers(|| self.program(code))
+    }
+
+    fn find(&mut self, program: cl_program, name: &CStr) -> Result<cl_kernel, Error> {
+        cl3::kernel::create_kernel(program, name).map_err(|e| text("clCreateKernel", e))
+    }
+}
+
 impl Platform for OpenCl {
     fn n_devices(&self) -> Result<usize, Error> {
-        devices().as_ref().map(Vec::len).map_err(Clone::clone)
+        DEVICES.count()
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {
-        let device = device(number)?;
+        let device = DEVICES.lock(number)?;
         let name = cl_device::get_device_data(device.id, cl_device::CL_DEVICE_NAME);
         name.map(words).map_err(|e| text("clGetDeviceInfo", e))
     }
 
     fn alloc(&self, number: usize, size: usize, _: Memory) -> Result<*mut c_void, Error> {
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         let bytes = size.max(1);
         let failed = |e| text(&format!("cannot allocate {size} bytes"), e);
         if device.has_svm {
@@ -374,10 +350,7 @@ impl Platform for OpenCl {
     }
 
     unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
-        if pointer.is_null() {
-            return Ok(());
-        }
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         // Kernels may still use it.
         device.finish(None)?;
         let buffer = device.memory.remove(pointer as u64)?;
@@ -392,8 +365,8 @@ impl Platform for OpenCl {
     }
 
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let device = device(at.device)?;
-        let queue = device.queue(at.number)?;
+        let device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
         let place = device.memory.find(to as u64, size)?;
         let (buffer, at) = (*place.known, place.offset);
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise; the call waits.
@@ -407,8 +380,8 @@ impl Platform for OpenCl {
     }
 
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        let queue = device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
         // Tells of kernels that have failed.
         device.finish(Some(at.number))?;
         let place = device.memory.find(from as u64, size)?;
@@ -424,9 +397,9 @@ impl Platform for OpenCl {
     }
 
     unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        let queue = device.queue(at.number)?;
-        let kernel = device.kernel(launch.code, launch.kernel)?;
+        let mut device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
+        let kernel = device.kernel(launch)?;
         for (i, arg) in launch.args.iter().enumerate() {
             let index = i as u32;
             // SAFETY: the caller's promise.
@@ -472,21 +445,20 @@ impl Platform for OpenCl {
     }
 
     fn synchronize(&self, at: Queue) -> Result<(), Error> {
-        let mut device = device(at.device)?;
-        device.queue(at.number)?;
+        let mut device = DEVICES.lock(at.device)?;
+        device.queues.find(at.number)?;
         device.finish((at.number != 0).then_some(at.number))
     }
 
     fn make_queue(&self, number: usize) -> Result<usize, Error> {
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         let made = make_queue(device.context, device.id)?;
-        device.queues.push(made);
-        Ok(device.queues.len() - 1)
+        Ok(device.queues.add(made))
     }
 
     fn mark(&self, at: Queue) -> Result<Mark, Error> {
-        let device = device(at.device)?;
-        let queue = device.queue(at.number)?;
+        let device = DEVICES.lock(at.device)?;
+        let queue = device.queues.find(at.number)?;
         // SAFETY: an empty list means all that is in the queue.
         let event = unsafe { queue::enqueue_marker_with_wait_list(queue, 0, std::ptr::null()) };
         let event = event.map_err(|e| text("clEnqueueMarkerWithWaitList", e))?;
@@ -496,10 +468,10 @@ impl Platform for OpenCl {
     }
 
     fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error> {
-        let device = device(at.device)?;
+        let device = DEVICES.lock(at.device)?;
         let event = mark as usize as cl_event;
         // SAFETY: the mark is an event of the device's context, which is not released yet.
-        let made = unsafe { queue::enqueue_barrier_with_wait_list(device.queue(at.number)?, 1, &event) };
+        let made = unsafe { queue::enqueue_barrier_with_wait_list(device.queues.find(at.number)?, 1, &event) };
         made.map(drop_event).map_err(|e| text("clEnqueueBarrierWithWaitList", e))
     }
 

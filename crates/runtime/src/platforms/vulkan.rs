@@ -11,14 +11,15 @@
 //! for a barrier of the block (Mesa 22.3).
 
 use super::allocations::Allocations;
+use super::devices::{Devices, symbol, working};
 use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use crate::system::nyala_time_ns;
 use ash::vk;
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Devices of Vulkan 1.3 that have addresses of buffers, in the order in which the library lists them.
 pub(crate) struct Vulkan;
@@ -77,7 +78,7 @@ struct Abilities {
 }
 
 struct Device {
-    physical: vk::PhysicalDevice,
+    name: String,
     /// Differs between devices and drivers whose code differs.
     identity: [u8; vk::UUID_SIZE],
     device: ash::Device,
@@ -98,50 +99,30 @@ struct Device {
     arguments: Vec<Allocation>,
 }
 
-struct All {
-    // The functions of the library end with it.
-    _entry: ash::Entry,
-    instance: ash::Instance,
-    devices: Vec<Mutex<Device>>,
-}
-
 fn text(what: &str, e: vk::Result) -> Error {
     format!("{what}: {e}")
 }
 
-fn all() -> &'static Result<All, Error> {
-    static ALL: OnceLock<Result<All, Error>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        super::driver::check("libvulkan.so.1")?;
-        // SAFETY: the library's code runs when it is loaded.
-        let entry = unsafe { ash::Entry::load() }
-            .map_err(|_| "the library libvulkan.so.1 is not installed, or cannot be loaded".to_string())?;
-        let info = vk::ApplicationInfo::default().application_name(c"nyala").api_version(vk::API_VERSION_1_3);
-        let info = vk::InstanceCreateInfo::default().application_info(&info);
-        // SAFETY: the structs live during the call; the instance is never destroyed.
-        let instance = unsafe { entry.create_instance(&info, None) };
-        let instance = instance.map_err(|e| match e {
-            vk::Result::ERROR_INCOMPATIBLE_DRIVER => "no driver of a device is installed".into(),
-            e => text("vkCreateInstance", e),
-        })?;
-        // SAFETY: the instance lives.
-        let found = unsafe { instance.enumerate_physical_devices() }.map_err(|e| text("the devices", e))?;
-        let mut why = "no driver has a device".to_string();
-        let mut devices = Vec::new();
-        for physical in found {
-            match Device::new(&instance, physical) {
-                Ok(device) => devices.push(Mutex::new(device)),
-                // A device that does not work is none.
-                Err(e) => why = e,
-            }
-        }
-        if devices.is_empty() { Err(why) } else { Ok(All { _entry: entry, instance, devices }) }
-    })
-}
-
-fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    super::lock(&all().as_ref().map_err(Clone::clone)?.devices, number)
-}
+static DEVICES: Devices<Device> = Devices::new(|| {
+    // The functions of the library end with its entry.
+    static LIBRARY: OnceLock<(ash::Entry, ash::Instance)> = OnceLock::new();
+    super::driver::check("libvulkan.so.1")?;
+    // SAFETY: the library's code runs when it is loaded.
+    let entry = unsafe { ash::Entry::load() }
+        .map_err(|_| "the library libvulkan.so.1 is not installed, or cannot be loaded".to_string())?;
+    let info = vk::ApplicationInfo::default().application_name(c"nyala").api_version(vk::API_VERSION_1_3);
+    let info = vk::InstanceCreateInfo::default().application_info(&info);
+    // SAFETY: the structs live during the call; the instance is never destroyed.
+    let instance = unsafe { entry.create_instance(&info, None) };
+    let instance = instance.map_err(|e| match e {
+        vk::Result::ERROR_INCOMPATIBLE_DRIVER => "no driver of a device is installed".into(),
+        e => text("vkCreateInstance", e),
+    })?;
+    let (_, instance) = LIBRARY.get_or_init(|| (entry, instance));
+    // SAFETY: the instance lives.
+    let found = unsafe { instance.enumerate_physical_devices() }.map_err(|e| text("the devices", e))?;
+    working(found.into_iter().map(|physical| Device::new(instance, physical)), "no driver has a device")
+});
 
 /// The words of a module.
 fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
@@ -252,6 +233,7 @@ impl Device {
         };
         let (limits, kind) = (properties.properties.limits, properties.properties.device_type);
         let identity = properties.properties.pipeline_cache_uuid;
+        let name = properties.properties.device_name_as_c_str().unwrap_or_default().to_string_lossy().into_owned();
         let (mut has11, mut has12, mut has13) = (
             vk::PhysicalDeviceVulkan11Features::default(),
             vk::PhysicalDeviceVulkan12Features::default(),
@@ -311,7 +293,7 @@ impl Device {
             let is_mapped = matches!(kind, vk::PhysicalDeviceType::INTEGRATED_GPU | vk::PhysicalDeviceType::CPU);
             let staged = std::env::var_os("NYALA_VULKAN_STAGING").is_some_and(|v| v == "1");
             Ok(Device {
-                physical,
+                name,
                 identity,
                 device,
                 queue,
@@ -470,7 +452,7 @@ impl Device {
         if let Some(&found) = self.pipelines.get(&pipeline) {
             return Ok((found, note));
         }
-        let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
+        let symbol = symbol(name)?;
         // The extents of a block, and whether the device's fused multiplication rounds once.
         let entries = [0, 1, 2, 3].map(|i| vk::SpecializationMapEntry::default().constant_id(i).offset(4 * i).size(4));
         let values = [&block[..], &[u32::from(!self.abilities.is_llvmpipe)]].concat();
@@ -640,20 +622,15 @@ fn abilities(
 
 impl Platform for Vulkan {
     fn n_devices(&self) -> Result<usize, Error> {
-        all().as_ref().map(|all| all.devices.len()).map_err(Clone::clone)
+        DEVICES.count()
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {
-        let all = all().as_ref().map_err(Clone::clone)?;
-        let device = device(number)?;
-        // SAFETY: the device is the instance's.
-        let properties = unsafe { all.instance.get_physical_device_properties(device.physical) };
-        let name = properties.device_name_as_c_str().map(|n| n.to_string_lossy().into_owned());
-        Ok(name.unwrap_or_default())
+        Ok(DEVICES.lock(number)?.name.clone())
     }
 
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         let is_mapped = device.is_shared || memory != Memory::Device;
         let allocation = device.create(size, is_mapped)?;
         let address = allocation.address;
@@ -662,10 +639,7 @@ impl Platform for Vulkan {
     }
 
     unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
-        if pointer.is_null() {
-            return Ok(());
-        }
-        let mut device = device(number)?;
+        let mut device = DEVICES.lock(number)?;
         // Kernels may still use it.
         device.finish()?;
         let allocation = device.memory.remove(pointer as u64)?;
@@ -674,7 +648,7 @@ impl Platform for Vulkan {
     }
 
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
+        let mut device = DEVICES.lock(at.device)?;
         // Kernels may still read what is there.
         device.finish()?;
         let place = device.memory.find(to as u64, size)?;
@@ -692,7 +666,7 @@ impl Platform for Vulkan {
     }
 
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(at.device)?;
+        let mut device = DEVICES.lock(at.device)?;
         device.finish()?;
         let place = device.memory.find(from as u64, size)?;
         let (mapped, offset) = (place.known.mapped, place.offset);
@@ -709,21 +683,16 @@ impl Platform for Vulkan {
     }
 
     unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
-        let mut device = device(at.device)?;
+        let mut device = DEVICES.lock(at.device)?;
         device.check(launch)?;
         let block = launch.block.map(|n| n as u32);
         let (pipeline, note) = device.pipeline(launch.code, launch.kernel, block)?;
+        device.memory.check(&launch.args)?;
         let mut bytes: Vec<u8> = Vec::with_capacity(note.bytes);
-        for (i, arg) in launch.args.iter().enumerate() {
+        for arg in &launch.args {
             match arg {
                 Arg::Value { bytes: value, .. } => bytes.extend(*value),
-                Arg::Address(pointer) => {
-                    let address = *pointer as u64;
-                    if address != 0 {
-                        device.memory.find(address, 0).map_err(|e| format!("argument {i}: {e}"))?;
-                    }
-                    bytes.extend(address.to_ne_bytes());
-                }
+                Arg::Address(pointer) => bytes.extend((*pointer as u64).to_ne_bytes()),
             }
             bytes.resize(bytes.len().next_multiple_of(8), 0);
         }
@@ -765,20 +734,20 @@ impl Platform for Vulkan {
     }
 
     fn synchronize(&self, at: Queue) -> Result<(), Error> {
-        device(at.device)?.finish()
+        DEVICES.lock(at.device)?.finish()
     }
 
     // All queues of a device are one, in which everything runs in order.
 
     fn make_queue(&self, number: usize) -> Result<usize, Error> {
         static QUEUES: AtomicUsize = AtomicUsize::new(1);
-        drop(device(number)?);
+        drop(DEVICES.lock(number)?);
         Ok(QUEUES.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Waits for what is before the mark, which is the time then.
     fn mark(&self, at: Queue) -> Result<Mark, Error> {
-        device(at.device)?.finish()?;
+        DEVICES.lock(at.device)?.finish()?;
         Ok(nyala_time_ns() as u64)
     }
 
