@@ -404,6 +404,8 @@ impl Resolver<'_> {
                 if self.new.iter().all(|l| l.name != name || l.rev != *rev) {
                     self.new.push(Locked { name: name.into(), git: url.clone(), rev: rev.clone(), commit, tree });
                 }
+                // Paths are compared with those of other packages, where links are followed.
+                let place = place.canonicalize().unwrap_or(place);
                 Ok((origin, place.clone(), Some(place)))
             }
             _ => {
@@ -501,6 +503,9 @@ fn fetch(
     }
     let wanted = old.map_or(rev, |old| &old.commit);
     std::fs::create_dir_all(&folder).map_err(|e| failed(e.to_string()))?;
+    // Processes that want the same package wait for each other.
+    let turn = std::fs::File::create(folder.join("turn")).and_then(|file| file.lock().map(|()| file));
+    let _turn = turn.map_err(|e| failed(e.to_string()))?;
     let repository = folder.join("repository.git");
     if !repository.join("HEAD").exists() {
         output(git(None).args(["init", "--quiet", "--bare", "--template="]).arg(&repository)).map_err(failed)?;
@@ -555,7 +560,7 @@ pub(crate) fn key(text: &str) -> String {
     })
 }
 
-/// Writes the files of a commit that a package has. Another process may do the same: the folder gets its name at the end.
+/// Writes the files of a commit that a package has. The folder gets its name at the end, so that it is whole.
 fn extract(repository: &Path, commit: &str, tree: &str, folder: &Path, place: &Path) -> Result<(), String> {
     let listing = output(git(Some(repository)).args(["ls-tree", "-r", "-z", "--full-tree", commit]))?;
     let listing = String::from_utf8(listing).map_err(|_| "it has a file whose name is not UTF-8")?;
@@ -619,16 +624,9 @@ fn extract(repository: &Path, commit: &str, tree: &str, folder: &Path, place: &P
     let _ = batch.wait();
     copied?;
     std::fs::write(fresh.path().join(WHOLE), tree).map_err(io)?;
-    let fresh = fresh.keep();
-    let named = std::fs::rename(&fresh, place);
-    if named.is_err() {
-        let _ = std::fs::remove_dir_all(&fresh);
-    }
-    match named {
-        // Another process was faster.
-        Err(_) if std::fs::read_to_string(place.join(WHOLE)).is_ok_and(|found| found == tree) => Ok(()),
-        named => named.map_err(io),
-    }
+    // What is there is not whole.
+    let _ = std::fs::remove_dir_all(place);
+    std::fs::rename(fresh.path(), place).map_err(io)
 }
 
 /// The commit that a repository's `HEAD` means.

@@ -1,6 +1,6 @@
 //! The grammars of `editors`: they know the compiler's words, and read every program that its parser accepts.
 
-use crate::common::root;
+use crate::common::{root, skip};
 use nyala_base::{Sink, Sources};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -243,7 +243,7 @@ fn parser_is_generated_from_the_grammar() {
     }
     let output = Command::new("tree-sitter").args(["generate", "--abi", "14"]).current_dir(copy.path()).output();
     let Ok(output) = output else {
-        return println!("skipped: no command `tree-sitter`");
+        return skip("tree-sitter");
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = |folder: &Path| std::fs::read_to_string(folder.join("src/parser.c")).unwrap();
@@ -255,7 +255,7 @@ fn parser_is_generated_from_the_grammar() {
 fn text_mate_reads_every_program() {
     let folder = root().join("editors/vscode");
     if !folder.join("node_modules").exists() {
-        return println!("skipped: no `npm install` in editors/vscode");
+        return skip("folder editors/vscode/node_modules, which `npm install` makes");
     }
     let output = Command::new("npm").arg("test").current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));

@@ -144,3 +144,59 @@ fn carets_are_as_wide_as_what_they_mark() {
         assert_eq!(found, (place, carets), "{err}");
     }
 }
+
+/// The command alone, in a folder that has nothing else, with a home that is empty.
+fn installed(folder: &Folder, args: &[&str]) -> Command {
+    for name in ["bin", "home", "empty"] {
+        std::fs::create_dir_all(folder.path(name)).unwrap();
+    }
+    let copy = folder.path("bin/nyala");
+    if !copy.exists() {
+        std::fs::copy(command(), &copy).unwrap();
+    }
+    let mut nyala = Command::new(copy);
+    nyala.args(args).current_dir(folder.path("empty")).env_clear();
+    nyala.env("HOME", folder.path("home")).env("XDG_CACHE_HOME", folder.path("home/.cache"));
+    nyala
+}
+
+const PROGRAM: &str = "use std::buffer::*; use image::*; fn main() -> i32 { print_i32(7); println(); 0 }";
+
+#[test]
+fn an_installed_command_needs_nothing_beside_it() {
+    let folder = Folder::new("installed");
+    folder.write("p.impala", PROGRAM);
+    let output = installed(&folder, &["run", "../p.impala"]).output().unwrap();
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("7\n", Some(0)), "{}", stderr(&output));
+    // The runtime library is not installed, and without Cargo it cannot be made.
+    let output = installed(&folder, &["build", "../p.impala", "-o", "p"]).env("PATH", "/nowhere").output().unwrap();
+    let err = stderr(&output);
+    assert!(err.contains("error[runtime-not-found]") && err.contains("`cargo` does not start"), "{err}");
+}
+
+#[test]
+#[ignore = "compiles the runtime library, which takes minutes: ./x test --all crates"]
+fn an_installed_command_makes_the_runtime_library() {
+    let folder = Folder::new("makes");
+    folder.write("p.impala", PROGRAM);
+    let build = || {
+        let mut build = installed(&folder, &["build", "../p.impala", "-o", "p"]);
+        for name in ["PATH", "CARGO_HOME", "RUSTUP_HOME"] {
+            build.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        // The folders that Cargo has in a home which is not empty.
+        let home = std::env::home_dir().unwrap();
+        for (name, usual) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            if std::env::var_os(name).is_none() {
+                build.env(name, home.join(usual));
+            }
+        }
+        let output = build.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert!(build().contains("note: making the runtime library, once"));
+    let output = Command::new(folder.path("empty/p")).output().unwrap();
+    assert_eq!(stdout(&output), "7\n");
+    assert_eq!(build(), "");
+}
