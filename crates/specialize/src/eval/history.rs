@@ -59,8 +59,8 @@ struct Entered {
     next: Option<u32>,
 }
 
-/// A recursive continuation, its free values, its arguments without `mem`.
-type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
+/// A unit, a recursive continuation, its free values, its arguments without `mem`.
+type Knot = (Cont, Cont, Rc<[Val]>, Box<[Val]>);
 
 /// The history of all paths. A [`Past`] selects that of one path.
 #[derive(Default)]
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
-        let first = self.stubs.first(k, mask, &vals).map(|s| &self.stubs[s]);
+        let first = self.stubs.first(self.unit_of(k, mask, vals.is_empty()), k, mask, &vals).map(|s| &self.stubs[s]);
         first.is_some_and(|stub| stub.state != State::New || stub.queued)
     }
 
@@ -227,7 +227,8 @@ impl Evaluator<'_> {
             let mut pairs = record.args.iter().zip(args);
             pairs.all(|(&old, &new)| old == new || self.dst.as_lit(old).is_none())
         };
-        let ancestors = self.history.ancestors(k, site, self.hints.drifts[k], n_records).enumerate();
+        let is_drifting = self.hints.is_drifting(self.budget.unit, k);
+        let ancestors = self.history.ancestors(k, site, is_drifting, n_records).enumerate();
         let view = self.view();
         // Parameters in which only numbers beside functions have changed since all of the near ancestors.
         let (mut counting, mut n_counting) = (unasked, 0);
@@ -278,7 +279,7 @@ impl Evaluator<'_> {
     /// built again, because its assumptions about memory did not hold, is no deeper recursion.
     pub(super) fn before_first_build(&self, s: StubId, path: Option<u32>) -> Option<u32> {
         let stub = &self.stubs[s];
-        let first = self.stubs.first(stub.source, stub.mask, &stub.vals);
+        let first = self.stubs.first(stub.unit, stub.source, stub.mask, &stub.vals);
         let records = first.into_iter().flat_map(|first| self.stubs.line(first)).filter_map(|s| self.stubs[s].record);
         let mut built = records.filter_map(|record| self.history.before(record, path));
         built.next().unwrap_or(path)

@@ -68,6 +68,13 @@ pub struct Stub {
     pub(super) is_general: bool,
 }
 
+impl Stub {
+    /// Whether it is a unit itself: a root, or a function that all units share.
+    pub(super) fn is_unit(&self) -> bool {
+        self.unit == self.source && self.mask == 0 && self.vals.is_empty()
+    }
+}
+
 /// A place in residual code where control continues at a stub.
 pub(super) struct Request {
     pub block: Cont,
@@ -138,12 +145,12 @@ pub(super) struct Entry {
 
 // All stubs.
 
-/// The first stub of each source, mask and values, with half of their hash.
+/// The first stub of each unit, source, mask and values, with half of their hash.
 type Memo = HashTable<(u32, u32)>;
 
-fn hash_of(source: Cont, mask: u64, vals: &[Val]) -> u32 {
+fn hash_of(unit: Cont, source: Cont, mask: u64, vals: &[Val]) -> u32 {
     let mut hasher = FxHasher::default();
-    (source, mask, vals).hash(&mut hasher);
+    (unit, source, mask, vals).hash(&mut hasher);
     let hash = hasher.finish();
     (hash ^ (hash >> 32)) as u32
 }
@@ -211,18 +218,19 @@ impl Stubs {
         }
     }
 
-    /// The first stub of this source, mask and values.
-    pub fn first(&self, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
-        let half = hash_of(source, mask, vals);
-        let is_it = |stub: &Stub| stub.source == source && stub.mask == mask && *stub.vals == *vals;
+    /// The first stub of this source, mask and values in a unit.
+    pub fn first(&self, unit: Cont, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
+        let half = hash_of(unit, source, mask, vals);
+        let is_it =
+            |stub: &Stub| stub.unit == unit && stub.source == source && stub.mask == mask && *stub.vals == *vals;
         let found = self.memo.find(spread(half), |&(s, h)| h == half && is_it(&self.all[s as usize]))?;
         Some(found.0 as usize)
     }
 
-    /// Registers `s` as the first stub of its source, mask and values.
+    /// Registers `s` as the first stub of its unit, source, mask and values.
     pub fn note_first(&mut self, s: StubId) {
-        let Stub { source, mask, vals, .. } = &self.all[s];
-        let half = hash_of(*source, *mask, vals);
+        let Stub { unit, source, mask, vals, .. } = &self.all[s];
+        let half = hash_of(*unit, *source, *mask, vals);
         self.memo.insert_unique(spread(half), (s as u32, half), |&(_, h)| spread(h));
     }
 
