@@ -53,7 +53,7 @@ pub(crate) fn libdevice() -> Option<PathBuf> {
 }
 
 /// Writes the kernels of a module.
-pub(crate) type CodeOf = fn(&Options, &Module) -> Result<Vec<u8>, Box<Diagnostic>>;
+pub type CodeOf = fn(&Options, &Module) -> Result<Vec<u8>, Box<Diagnostic>>;
 
 impl Residual {
     /// The program in flat SSA, for LLVM, with the code of its kernels.

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 const BY_FUNCTION: &[&str] = &["graph", "residual", "flat", "llvm", "asm"];
 
 /// A text, and what was found on the way.
-pub(crate) type Text = Result<(String, Report), Failed>;
+pub type Text = Result<(String, Report), Failed>;
 
 /// The program at one of the [`stages`] as text; one function of it, if named.
 pub fn emit(options: &Options, files: &Files, stage: &str, function: Option<&str>) -> Text {
@@ -240,8 +240,11 @@ pub(crate) fn spirv_text(options: &Options, files: &Files, _: Option<&str>) -> T
     devices::code(options, files, &[("vulkan", vulkan), ("spirv", opencl)])
 }
 
+/// The code of a platform's kernels as its driver takes it.
+type DriversCode = (&'static str, CodeOf);
+
 /// Code for drivers, of stages that are text otherwise: the stage, the extension of a file for it, and the platforms.
-const DRIVERS_CODE: &[(&str, &str, &[(&str, CodeOf)])] = &[
+const DRIVERS_CODE: &[(&str, &str, &[DriversCode])] = &[
     ("spirv", "spv", &[("vulkan", spirv_vulkan), ("spirv", spirv_opencl)]),
     ("amdgpu", "hsaco", &[("amdgpu", amdgpu_code)]),
 ];

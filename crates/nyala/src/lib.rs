@@ -42,7 +42,8 @@ pub mod testing;
 pub mod tuning;
 
 pub use code::Code;
-pub use emit::{emit, emit_deepest_loop, emit_drivers_code, run_pass};
+pub use devices::CodeOf;
+pub use emit::{Text, emit, emit_deepest_loop, emit_drivers_code, run_pass};
 pub use flat::Flat;
 pub use front::{Files, FrontEnd, Trees};
 pub use graph::{Graph, Residual};

@@ -284,7 +284,7 @@ pub struct Stage {
     /// Its content, in one line.
     pub about: &'static str,
     /// The program as text; one function of it, if named.
-    pub text: fn(&Options, &Files, Option<&str>) -> Result<(String, Report), Failed>,
+    pub text: fn(&Options, &Files, Option<&str>) -> emit::Text,
 }
 
 /// The stages before any back end, in the order of the pipeline.
@@ -311,12 +311,15 @@ pub enum Form {
     Flat,
 }
 
+/// Calls an exported function of a program.
+pub type Call<'w> = Box<dyn Fn(&str) -> Result<bool, Failed> + 'w>;
+
 /// A program that is ready to run.
 pub struct Ready<'w> {
     /// What was found when it was compiled.
     pub report: Report,
     /// Calls an exported function of type `fn() -> bool` by its name.
-    pub call: Box<dyn Fn(&str) -> Result<bool, Failed> + 'w>,
+    pub call: Call<'w>,
 }
 
 /// A program of the system that a back end uses.
@@ -405,7 +408,7 @@ pub struct DeviceBackEnd {
     /// Whether an address may mean any memory; else each needs an address space.
     pub generic: bool,
     /// The code of a module, as the runtime takes it.
-    pub code: fn(&Options, &Module) -> Result<Vec<u8>, Box<Diagnostic>>,
+    pub code: devices::CodeOf,
 }
 
 /// The platforms that code is made for.

@@ -2,7 +2,7 @@
 
 use super::FAILED;
 use nyala::build::Kind;
-use nyala::{Failed, Files, FrontEnd, Options};
+use nyala::{Files, FrontEnd, Options, Report};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -103,8 +103,8 @@ fn front(options: Options) -> FrontEnd {
 }
 
 /// The first diagnostic as a line of text.
-fn first_error(failed: Failed) -> String {
-    failed.sink.diagnostics.first().map_or("failed".into(), |d| {
+fn first_error(report: &Report) -> String {
+    report.sink.diagnostics.first().map_or("failed".into(), |d| {
         let hints = d.hints.iter().map(|h| format!("; {h}")).collect::<String>();
         d.message.clone() + &hints
     })
@@ -116,7 +116,7 @@ fn expect(result: i32) -> Result<String, String> {
 
 fn interpret() -> Result<String, String> {
     let result = front(Options::default()).graph().and_then(|graph| graph.interpret("main", &[], &[]));
-    result.map_err(first_error).and_then(expect)
+    result.map_err(|failed| first_error(&failed)).and_then(expect)
 }
 
 fn compile_in_memory() -> Result<String, String> {
@@ -124,7 +124,7 @@ fn compile_in_memory() -> Result<String, String> {
         let flat = front(Options::default()).graph()?.residual()?.flat()?;
         flat.load(&[])?.run(&flat.module, "main", &[])
     };
-    run().map_err(first_error).and_then(expect)
+    run().map_err(|failed| first_error(&failed)).and_then(expect)
 }
 
 /// The first line of a tool's version.
@@ -138,7 +138,7 @@ fn build_all(folder: &Path) {
     let build = |kind: Kind, name: &str, target: Option<&str>| {
         let front = front(Options { target: target.map(str::to_string), ..Options::default() });
         let out = folder.join(name);
-        front.build(kind, &out, &[]).map(|_| out).map_err(first_error)
+        front.build(kind, &out, &[]).map(|_| out).map_err(|failed| first_error(&failed))
     };
     let linker = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let ran = build(Kind::Exe, "program", None).and_then(|program| {
