@@ -50,7 +50,11 @@ pub(crate) fn graph(options: &Options, files: &Files, function: Option<&str>) ->
 }
 
 pub(crate) fn residual(options: &Options, files: &Files, function: Option<&str>) -> Text {
-    let residual = FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?;
+    residual_of(FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?, function)
+}
+
+/// A residual program as text, or one function of it.
+pub(crate) fn residual_of(residual: Residual, function: Option<&str>) -> Text {
     if let Some(name) = function.filter(|name| !has_function(&residual.world, name)) {
         let Flat { module, mut report, .. } = residual.flat()?;
         return Err(one_function::report_gone(&mut report, &module, name, &|_| true));

@@ -367,6 +367,6 @@ fn read_text(from: impl Read) -> Result<String, String> {
 }
 
 /// A path that is equal for all paths of a file.
-fn identity(path: &Path) -> PathBuf {
+pub fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

@@ -166,7 +166,7 @@ impl Graph {
             annotations: options.partial_evaluation,
             budget: options.pe_budget,
             record,
-            progress: options.progress.then(Default::default),
+            progress: options.steps(),
         };
         let steps = of.progress.clone();
         let result = report.time_steps(

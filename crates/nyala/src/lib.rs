@@ -29,6 +29,7 @@ pub mod front;
 pub mod graph;
 pub mod json;
 pub mod libraries;
+pub mod lsp;
 mod one_function;
 mod options;
 pub mod outputs;

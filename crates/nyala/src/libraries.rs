@@ -6,7 +6,7 @@ use crate::front::Files;
 use crate::packages::PackageId;
 use nyala_base::{Sink, Sources};
 use nyala_sema::Exports;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The name and text of the prelude, which is in scope in every program, unless `--no-prelude` is given.
 pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
@@ -101,6 +101,20 @@ pub fn find(
         .map(|(_, file, text)| (file.to_string(), text.to_string()))
         .collect();
     if embedded.is_empty() { Err(tried) } else { Ok((embedded, None)) }
+}
+
+/// Whether a file is the prelude, and the files that form one module with it, if it is a file of an embedded library in its
+/// folder, `std/src/text.impala`.
+pub fn siblings(path: &Path) -> Option<(bool, Vec<PathBuf>)> {
+    let folder = path.parent().filter(|f| f.ends_with("src"))?;
+    let library = folder.parent()?.file_name()?.to_str()?;
+    let own = format!("<{library}>/{}", path.file_name()?.to_str()?);
+    if own == PRELUDE.0 {
+        return Some((true, vec![path.into()]));
+    }
+    let (module, ..) = EMBEDDED.iter().find(|(module, file, _)| *file == own && *module == library)?;
+    let all = EMBEDDED.iter().filter(|(of, ..)| of == module).filter_map(|(_, file, _)| Path::new(file).file_name());
+    Some((false, all.map(|file| folder.join(file)).collect()))
 }
 
 /// Limit on the files in folders of libraries that are read for a hint.

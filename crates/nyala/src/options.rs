@@ -1,6 +1,7 @@
 //! The options of a compilation. Separate, since each value of a compilation, from the front end to machine code, has them.
 
 use crate::cache;
+use crate::progress::Steps;
 use nyala_gen_llvm::Sanitizer;
 use nyala_ir::Target;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ pub struct Options {
     pub deny: Vec<String>,
     /// Verify after every pass.
     pub verify: bool,
+    /// Follows partial evaluation from another thread, which may end it.
+    pub watched: Option<Steps>,
 }
 
 impl Options {
@@ -72,6 +75,11 @@ impl Options {
         let mut checks = self.checks;
         checks.overflow &= !self.wrap;
         checks
+    }
+
+    /// What partial evaluation tells how far it has come.
+    pub(crate) fn steps(&self) -> Option<Steps> {
+        self.watched.clone().or_else(|| self.progress.then(Default::default))
     }
 
     /// Whether a code is denied by its own name.
@@ -108,6 +116,7 @@ impl Default for Options {
             allow: Vec::new(),
             deny: Vec::new(),
             verify: cfg!(debug_assertions),
+            watched: None,
         }
     }
 }

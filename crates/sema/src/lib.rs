@@ -15,6 +15,7 @@ mod intrinsics;
 mod lower;
 mod machine;
 mod program;
+mod symbols;
 mod types;
 
 pub use check::{check, closest};
@@ -22,6 +23,7 @@ pub use exports::Exports;
 pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};
+pub use symbols::{Call, Hint, Symbol, SymbolKind, Symbols};
 
 use std::sync::Mutex;
 

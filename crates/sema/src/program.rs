@@ -1,13 +1,15 @@
 //! A checked program: the syntax trees, and side tables with the meanings of names and the types of expressions.
 
+use crate::check::Modules;
 use crate::exports::Exports;
 use crate::intrinsics::Intrinsic;
+use crate::symbols::{Occurrence, Symbol};
 use crate::types::{EnumId, Head, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use nyala_base::{FileId, Span};
 use nyala_ir::Prim;
 use nyala_syntax::ast::{self, BinaryOp, ExprId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 nyala_base::define_id!(
     /// A function, with or without body.
@@ -429,6 +431,11 @@ pub struct Program<'a> {
     pub(crate) copies: FxHashMap<GlobalExpr, Vec<LocalId>>,
     /// Locals and items by the place of their name.
     pub(crate) declared: FxHashMap<(FileId, u32), Entity>,
+    /// The names in the source, other than those of declarations, in no order.
+    pub(crate) occurrences: Vec<(Span, Symbol)>,
+    pub(crate) modules_by_name: Modules<'a>,
+    /// All names by place, once somebody asks.
+    pub(crate) names: OnceLock<Vec<Occurrence>>,
 }
 
 impl Names for Program<'_> {
@@ -493,6 +500,9 @@ impl<'a> Program<'a> {
             exhaustive: FxHashSet::default(),
             instantiated: FxHashMap::default(),
             declared: FxHashMap::default(),
+            occurrences: Vec::new(),
+            modules_by_name: Modules::default(),
+            names: OnceLock::new(),
             copies: FxHashMap::default(),
         }
     }

@@ -325,6 +325,11 @@ impl TypeTable {
         kind
     }
 
+    /// The kind of a type, with a variable at its top replaced.
+    pub fn view(&self, ty: Ty) -> &Kind {
+        &self.kinds[self.shallow(ty).0 as usize]
+    }
+
     pub fn head(&self, ty: Ty) -> Head {
         match &self.kinds[self.shallow(ty).0 as usize] {
             Kind::Error | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => Head::Any,

@@ -111,7 +111,8 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
             let found = hints.absorb(noted);
             // An evaluation that was given up without a new hint is not given up early again.
             may_start_again &= found;
-            if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
+            let is_ended = options.progress.as_ref().is_some_and(|p| p.is_ended());
+            if !is_ended && stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
                 continue;
             }
             diverged.record.iter_mut().for_each(|record| record.rounds = stats.rounds);

@@ -36,6 +36,7 @@ const PARTS: &[(&str, &[&str])] = &[
         "Guides",
         &[
             "docs/explain.md",
+            "docs/editors.md",
             "docs/checks.md",
             "docs/promises.md",
             "docs/tuning.md",

@@ -12,6 +12,7 @@ pub mod emit;
 pub mod explain;
 pub mod explain_error;
 pub mod fmt;
+pub mod lsp;
 pub mod man;
 pub mod new;
 pub mod run;

@@ -207,6 +207,15 @@ fn list(out: &mut String, report: &Report, title: &str, sites: &[&Site]) {
     }
 }
 
+/// The decisions at a site, a line for each.
+pub fn decisions(report: &Report, site: &Site) -> Vec<String> {
+    let line = |o: &OutcomeOf| match site.kind {
+        "branch" => outcome(o),
+        _ => format!("`{}`: {}", callee(report, o), outcome(o)),
+    };
+    site.outcomes.iter().map(line).collect()
+}
+
 /// The functions that a site calls.
 fn callees(report: &Report, site: &Site) -> String {
     let mut names: Vec<String> = Vec::new();

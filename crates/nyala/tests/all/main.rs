@@ -3,5 +3,6 @@
 mod checked;
 mod explanations;
 mod front;
+mod lsp;
 mod math;
 mod values;

@@ -517,6 +517,7 @@ impl<'a> Checker<'a, '_> {
 
     /// Reports access to a `priv` field outside of its struct's module.
     pub(super) fn check_field_access(&mut self, id: StructId, idx: u32, span: Span, from: NsId) {
+        self.note(span, Symbol::Field(id, idx));
         let info = &self.p.structs[id.0 as usize];
         if info.ast.fields[idx as usize].private && !self.namespaces.is_inside(from, info.ns) {
             let name = short(info.fields[idx as usize].0);

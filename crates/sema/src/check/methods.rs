@@ -279,6 +279,7 @@ impl<'a> Checker<'a, '_> {
             self.report(private_name::error(span, &name));
         }
         self.p.resolved.insert(g, Entity::Fn(f));
+        self.note(span, Symbol::Fn(f));
         self.uses.fns.insert(f);
         self.fn_instance(g, f, args, explicit, span)
     }
@@ -344,6 +345,7 @@ impl<'a> Checker<'a, '_> {
         if let Kind::Enum(id, args) = self.p.types.kind(ty)
             && let Some(&i) = self.p.enums[id.0 as usize].index.get(&*name.text)
         {
+            self.note(name.span, Symbol::Option(id, i));
             return self.option_value(g, id, i, args);
         }
         let found = self.methods_of(ty, &name.text);
@@ -394,6 +396,7 @@ impl<'a> Checker<'a, '_> {
         self.require(name.span, this, up.clone());
         let args = self.trait_args(this, &up);
         self.p.resolved.insert(g, Entity::Fn(f));
+        self.note(name.span, Symbol::Fn(f));
         self.fn_instance(g, f, args, path.type_args.as_deref(), name.span)
     }
 

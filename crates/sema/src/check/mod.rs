@@ -32,13 +32,15 @@ mod warnings;
 
 use crate::diagnostics::*;
 use crate::program::*;
+use crate::symbols::Symbol;
 use crate::types::{Access, Class, EnumId, Head, Kind, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use bodies::{Bodies, Context};
 use bounds::{Bounds, Meets};
 use coerce::Fit;
 use methods::Impls;
 use names::Found;
-use namespaces::{Namespaces, Scopes, Unknown};
+pub(crate) use namespaces::Namespaces;
+use namespaces::{Scopes, Unknown};
 use nyala_base::{Diagnostic, Sink, Span};
 use nyala_ir::Prim;
 use nyala_syntax::ast::{self, ExprId, Module, Name};
@@ -59,10 +61,24 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Program<'a> {
             checker.warn();
         }
         let used = std::mem::take(&mut checker.uses.fns);
+        checker.p.modules_by_name = Modules {
+            namespaces: std::mem::take(&mut checker.namespaces),
+            aliases: std::mem::take(&mut checker.aliases.all).into_iter().map(|a| a.ast).collect(),
+            params: checker.named_params(),
+        };
         let program = checker.finish();
         launches::check_launches(&program, &used, sink);
         program
     })
+}
+
+/// The names that modules have, and the aliases in them.
+#[derive(Debug, Default)]
+pub(crate) struct Modules<'a> {
+    pub namespaces: Namespaces<'a>,
+    pub aliases: Vec<&'a ast::Alias>,
+    /// Type parameters, by the places of their names.
+    pub params: Vec<(Span, Ty)>,
 }
 
 /// The reason why a type is expected, for messages.
@@ -157,6 +173,19 @@ impl<'a, 's> Checker<'a, 's> {
 
     fn g(&self, e: ExprId) -> GlobalExpr {
         self.p.global(self.at.module, e)
+    }
+
+    /// The type parameters that have a name of their own, unlike `Self`.
+    fn named_params(&mut self) -> Vec<(Span, Ty)> {
+        let all = self.p.type_params.iter().enumerate().map(|(i, p)| (p.span, ParamId(i as u32)));
+        let is_named = |id: &ParamId| self.signature.names.get(id).is_some_and(|n| *n != "Self");
+        let named: Vec<(Span, ParamId)> = all.filter(|(_, id)| is_named(id)).collect();
+        named.into_iter().map(|(span, id)| (span, self.p.types.mk(Kind::Param(id)))).collect()
+    }
+
+    /// Notes for editors what the name at `span` means.
+    fn note(&mut self, span: Span, meaning: Symbol) {
+        self.p.occurrences.push((span, meaning));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {

@@ -52,6 +52,9 @@ impl<'a> Checker<'a, '_> {
             UseState::Fresh => {
                 self.namespaces.uses[at].state = UseState::Busy;
                 let mut entity = self.use_path(ns, ast);
+                if let Some(alias) = &ast.alias {
+                    self.note(alias.span, Symbol::of(entity));
+                }
                 if ast.all && !matches!(entity, Entity::Module(_) | Entity::Enum(_) | Entity::Error) {
                     let name = &ast.names[ast.names.len() - 1];
                     self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
@@ -167,6 +170,7 @@ impl<'a> Checker<'a, '_> {
     /// Resolves `name` to a type if `as_type`, else to a value. An error is reported once per function and name.
     pub(super) fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
         if let Some(entity) = self.lookup(&name.text) {
+            self.note(name.span, Symbol::of(entity));
             return entity;
         }
         if name.is_wildcard() {
@@ -301,6 +305,9 @@ impl<'a> Checker<'a, '_> {
                 },
             }
         };
+        if let Some(last) = at.checked_sub(1) {
+            self.note(names[last].span, Symbol::of(entity));
+        }
         while at < names.len() {
             let name = &names[at];
             entity = match entity {
@@ -315,6 +322,7 @@ impl<'a> Checker<'a, '_> {
                     None => {
                         if let Some(file) = self.namespaces.file(ns, &name.text) {
                             entity = Entity::Module(file);
+                            self.note(name.span, Symbol::of(entity));
                             at += 1;
                             continue;
                         }
@@ -336,6 +344,7 @@ impl<'a> Checker<'a, '_> {
                 },
                 _ => return Some((entity, at)),
             };
+            self.note(name.span, Symbol::of(entity));
             at += 1;
         }
         Some((entity, at))

@@ -4,6 +4,7 @@
 use crate::diagnostics::{short, unused_name};
 use crate::exports::Exports;
 use crate::program::{Entity, FnId, NsId, PRELUDE, PROGRAM, Program};
+use crate::types::EnumId;
 use nyala_base::Diagnostic;
 use nyala_syntax::ast::{Name, Use};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,7 +12,8 @@ use std::cell::OnceCell;
 use std::ops::{Index, IndexMut};
 
 /// A module: its own names, and the `use` items that bring more.
-pub(super) struct Namespace<'a> {
+#[derive(Debug)]
+pub(crate) struct Namespace<'a> {
     pub parent: Option<NsId>,
     /// The program, library or prelude that it belongs to.
     pub root: NsId,
@@ -22,14 +24,15 @@ pub(super) struct Namespace<'a> {
     pub globs: Vec<usize>,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct Named {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
     pub entity: Entity,
     pub private: bool,
 }
 
 /// A `use` item of a module, which is resolved on demand.
-pub(super) struct Used<'a> {
+#[derive(Debug)]
+pub(crate) struct Used<'a> {
     pub ast: &'a Use,
     pub ns: NsId,
     pub state: UseState,
@@ -37,16 +40,16 @@ pub(super) struct Used<'a> {
     pub needed: bool,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum UseState {
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum UseState {
     Fresh,
     Busy,
     Done(Entity),
 }
 
 /// All modules, and their `use` items.
-#[derive(Default)]
-pub(super) struct Namespaces<'a> {
+#[derive(Debug, Default)]
+pub(crate) struct Namespaces<'a> {
     /// The prelude's is the first, the program's the second.
     all: Vec<Namespace<'a>>,
     pub uses: Vec<Used<'a>>,
@@ -155,6 +158,40 @@ impl<'a> Namespaces<'a> {
         let fits = |path: &[Box<str>]| path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text);
         let fitting = self.libraries.iter().filter(|(path, _)| fits(path));
         fitting.max_by_key(|(path, _)| path.len()).map(|(path, ns)| (*ns, path.len()))
+    }
+
+    /// The name of a module, or the path of a library.
+    pub fn name(&self, ns: NsId) -> String {
+        let parent = self[ns].parent.map(|parent| &self[parent]);
+        let is_it = |named: &Named| named.entity == Entity::Module(ns);
+        let declared = parent.and_then(|p| p.names.iter().find(|(_, named)| is_it(named)).map(|(name, _)| *name));
+        let library = self.libraries.iter().find(|(_, root)| *root == ns);
+        match (declared, library) {
+            (Some(name), _) => name.into(),
+            (None, Some((path, _))) => path.join("::"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The names of a module for code in module `from`: its own, then those that `use` brings.
+    pub fn visible(&self, ns: NsId, from: NsId) -> Vec<(&'a str, Entity)> {
+        let is_inside = self.is_inside(from, ns);
+        let own = self[ns].names.iter().filter(|(_, named)| is_inside || !named.private);
+        let mut all: Vec<(&'a str, Entity)> = own.map(|(name, named)| (*name, named.entity)).collect();
+        all.extend(self[ns].uses.iter().filter_map(|(name, at)| match self.uses[*at].state {
+            UseState::Done(entity) => Some((*name, entity)),
+            _ => None,
+        }));
+        all.sort_by_key(|(name, _)| *name);
+        all
+    }
+
+    /// The enums whose options the module has through `use …::*`.
+    pub fn glob_enums(&self, ns: NsId) -> impl Iterator<Item = EnumId> {
+        self[ns].globs.iter().filter_map(|g| match self.uses[*g].state {
+            UseState::Done(Entity::Enum(id)) => Some(id),
+            _ => None,
+        })
     }
 
     /// Whether the program's files, or the libraries that they use, use the library `path`.

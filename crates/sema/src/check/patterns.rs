@@ -19,6 +19,7 @@ impl<'a> Checker<'a, '_> {
                     Some(option) => option,
                     None => return stated.unwrap_or_else(|| self.var()),
                 };
+                self.note(name.span, Symbol::Option(option.0, option.1));
                 self.option_pattern_ty(pattern.span, option, None, name.span, None, &[])
             }
             PatternKind::Literal(e) => self.expr(*e, stated),
@@ -50,6 +51,7 @@ impl<'a> Checker<'a, '_> {
             Found::Entity(Entity::Option(id, i)) => ((id, i), None),
             Found::Of(ty, name) => match self.p.types.kind(ty) {
                 Kind::Enum(id, args) if self.p.enums[id.0 as usize].index.contains_key(&*name.text) => {
+                    self.note(name.span, Symbol::Option(id, self.p.enums[id.0 as usize].index[&*name.text]));
                     ((id, self.p.enums[id.0 as usize].index[&*name.text]), Some(args))
                 }
                 _ => {

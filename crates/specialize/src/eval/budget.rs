@@ -244,6 +244,9 @@ impl Evaluator<'_> {
     pub(super) fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
         let (size, bytes) = (self.size(), self.bytes());
         self.budget.count(size);
+        if self.options.progress.as_ref().is_some_and(|p| p.is_ended()) {
+            return Err(Box::new(Diverged { is_total: true, ..*self.diverged("time", 0) }));
+        }
         if let Some(Spent { what, limit, is_total }) = self.budget.spent(size, bytes) {
             return Err(Box::new(Diverged { is_total, ..*self.diverged(what, limit) }));
         }

@@ -1,0 +1,309 @@
+//! The language server, asked by a scripted client: over the streams of a process, and in this one. Separate from unit tests of
+//! its parts, since what counts is what a client sees. A client waits for messages, never for time.
+
+mod client;
+mod editor;
+mod garbled;
+
+use client::{Client, Folder, labels, text_of};
+use serde_json::{Value, json};
+
+const PROGRAM: &str = "\
+// A pair.
+struct Pair { first: i32, second: f32 }
+
+impl Pair {
+    // Its sum.
+    fn sum(self: &Pair) -> f32 { self.first as f32 + self.second }
+}
+
+// The power of a number.
+fn @(?n) pow(x: i32, n: i32) -> i32 {
+    if n == 0 { 1 } else { x * pow(x, n - 1) }
+}
+
+extern fn pow5(x: i32) -> i32 { pow(x, 5) }
+
+fn main() -> i32 {
+    let pair = Pair { first: 1, second: 2f };
+    let x = \"𝑥\"; let total = pair.sum();
+    print_f32(total);
+    pow5(2) + x(0) as i32
+}
+";
+
+#[test]
+fn a_session_over_the_streams_of_a_process() {
+    let folder = Folder::new();
+    let file = folder.write("main.impala", "fn main() -> i32 { 0 }");
+    let mut client = Client::process(folder);
+    let info = client.initialize();
+    assert_eq!(info["capabilities"]["positionEncoding"], "utf-16");
+    client.open(&file, "fn main() -> i32 { true }");
+    let found = client.diagnostics(&file);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["code"], "type-mismatch");
+    assert_eq!(found[0]["range"]["start"], json!({ "line": 0, "character": 19 }));
+    // The unsaved text counts, an edit of a part of it, too.
+    let all = json!({ "start": { "line": 0, "character": 19 }, "end": { "line": 0, "character": 23 } });
+    client.change(&file, 2, json!([{ "range": all, "text": "1" }]));
+    assert_eq!(client.diagnostics(&file), Vec::<Value>::new());
+    assert!(client.finish(), "the exit code is 0");
+}
+
+#[test]
+fn a_client_that_vanishes_ends_the_server() {
+    let folder = Folder::new();
+    let mut client = Client::process(folder);
+    client.initialize();
+    assert!(!client.vanish(), "the exit code says that no shutdown was asked for");
+}
+
+#[test]
+fn hover_tells_types_and_comments() {
+    let (mut client, file) = Client::with(PROGRAM);
+    let hover = |client: &mut Client, what: &str, nth: usize| {
+        let place = client.place(&file, PROGRAM, what, nth);
+        text_of(&client.request("textDocument/hover", place)["contents"])
+    };
+    assert_eq!(hover(&mut client, "pair.sum", 0), "```impala\nlet pair: Pair\n```");
+    let method = hover(&mut client, "sum();", 0);
+    assert!(method.contains("fn sum(self: &Pair) -> f32"), "{method}");
+    assert!(method.contains("Its sum."), "{method}");
+    let function = hover(&mut client, "pow(x, 5)", 0);
+    assert!(function.contains("fn @(?n) pow(x: i32, n: i32) -> i32"), "{function}");
+    assert!(function.contains("The power of a number."), "{function}");
+    assert!(hover(&mut client, "first as", 0).contains("first: i32"));
+    // Behind a character of two units of UTF-16.
+    assert!(hover(&mut client, "total = ", 0).contains("let total: f32"));
+    let prelude = hover(&mut client, "print_f32", 0);
+    assert!(prelude.contains("print_f32(f32)"), "{prelude}");
+    let literal = hover(&mut client, "5)", 0);
+    assert_eq!(literal, "```impala\ni32\n```");
+    client.finish();
+}
+
+#[test]
+fn definitions_and_references() {
+    // A process, since embedded libraries are written to the user's cache.
+    let mut client = Client::process(Folder::new());
+    client.initialize();
+    let file = client.open_new("main.impala", PROGRAM);
+    let go = client.place(&file, PROGRAM, "sum();", 0);
+    let found = client.request("textDocument/definition", go);
+    assert_eq!(found["range"]["start"], json!({ "line": 5, "character": 7 }));
+    // In a library that is embedded: a file that exists.
+    let go = client.place(&file, PROGRAM, "print_f32", 0);
+    let found = client.request("textDocument/definition", go);
+    let path = found["uri"].as_str().expect("a file").strip_prefix("file://").expect("a file").to_string();
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    let line = found["range"]["start"]["line"].as_u64().expect("a line") as usize;
+    assert!(text.lines().nth(line).expect("a line").contains("print_f32"));
+    // Declared, called by itself, called by `pow5`.
+    let mut params = client.place(&file, PROGRAM, "pow(x, 5)", 0);
+    params["context"] = json!({ "includeDeclaration": true });
+    let lines = |found: Value| -> Vec<u64> {
+        found
+            .as_array()
+            .expect("places")
+            .iter()
+            .map(|p| p["range"]["start"]["line"].as_u64().expect("a line"))
+            .collect()
+    };
+    assert_eq!(lines(client.request("textDocument/references", params.clone())), [9, 10, 13]);
+    params["context"] = json!({ "includeDeclaration": false });
+    assert_eq!(lines(client.request("textDocument/references", params)), [10, 13]);
+    let params = client.place(&file, PROGRAM, "first:", 0);
+    assert_eq!(lines(client.request("textDocument/documentHighlight", params)), [1, 5, 16]);
+    client.finish();
+}
+
+#[test]
+fn outlines() {
+    let (mut client, file) = Client::with(PROGRAM);
+    let found = client.request("textDocument/documentSymbol", json!({ "textDocument": { "uri": file.uri } }));
+    let names = |of: &Value| -> Vec<String> {
+        of.as_array().into_iter().flatten().map(|s| s["name"].as_str().expect("a name").to_string()).collect()
+    };
+    assert_eq!(names(&found), ["Pair", "impl Pair", "pow", "pow5", "main"]);
+    assert_eq!(names(&found[0]["children"]), ["first", "second"]);
+    assert_eq!(names(&found[1]["children"]), ["sum"]);
+    client.finish();
+}
+
+/// What is offered where `|` stands.
+fn completed(client: &mut Client, name: &str, text: &str) -> Vec<String> {
+    let at = text.find('|').expect("a place");
+    let text = text.replacen('|', "", 1);
+    let file = client.open_new(name, &text);
+    let place = client.place_at(&file, &text, at);
+    labels(&client.request("textDocument/completion", place))
+}
+
+#[test]
+fn completion_in_unfinished_code() {
+    let (mut client, _) = Client::with(PROGRAM);
+    let types = "struct S { alpha: i32 }\nimpl S { fn beta(self: &S) -> i32 { 1 } fn gamma() -> S { S { alpha: 1 } } }\nenum E { One, Two(i32) }\n";
+    let with = |code: &str| format!("{types}{code}");
+    let members = completed(&mut client, "a.impala", &with("fn f(s: &S) -> i32 { s.| }"));
+    assert_eq!(members, ["alpha", "beta"]);
+    let members =
+        completed(&mut client, "b.impala", &with("fn f(s: S) -> i32 {\n    let x = s.|\n    let y = 1;\n    y\n}"));
+    assert_eq!(members, ["alpha", "beta"]);
+    let members = completed(&mut client, "c.impala", &with("fn f(s: S) -> i32 {\n    print_i32(s.al|\n    1\n}"));
+    assert_eq!(members, ["alpha", "beta"]);
+    let members = completed(&mut client, "d.impala", &with("fn f() -> S { S::| }"));
+    assert!(members.contains(&"gamma".into()), "{members:?}");
+    let options = completed(&mut client, "e.impala", &with("fn f() -> E { E::| }"));
+    assert_eq!(options, ["One", "Two"]);
+    let names = completed(
+        &mut client,
+        "f.impala",
+        &with(
+            "fn f(outer: i32) -> i32 {\n    let inner = 1;\n    for i in range(0, 1) { | }\n    let later = 2;\n    1\n}",
+        ),
+    );
+    for name in ["outer", "inner", "i", "f", "S", "E", "print_i32", "while"] {
+        assert!(names.contains(&name.into()), "{name} in {names:?}");
+    }
+    assert!(!names.contains(&"later".into()));
+    let libraries = completed(&mut client, "g.impala", "use std::|\nfn main() -> i32 { 0 }");
+    assert!(libraries.contains(&"text".into()) && libraries.contains(&"sort".into()), "{libraries:?}");
+    assert_eq!(completed(&mut client, "h.impala", "// a.|"), Vec::<String>::new());
+    client.finish();
+}
+
+#[test]
+fn signature_help_counts_arguments() {
+    let (mut client, _) = Client::with(PROGRAM);
+    let text = "fn add(first: i32, second: i32) -> i32 { first + second }\nfn f() -> i32 {\n    add(1, \n}\n";
+    let file = client.open_new("a.impala", text);
+    let place = client.place_at(&file, text, text.find("1, ").expect("is there") + 3);
+    let help = client.request("textDocument/signatureHelp", place);
+    assert_eq!(help["signatures"][0]["label"], "add(first: i32, second: i32) -> i32");
+    assert_eq!(help["activeParameter"], 1);
+    client.finish();
+}
+
+#[test]
+fn renaming_changes_all_places_or_nothing() {
+    let (mut client, file) = Client::with(PROGRAM);
+    let rename = |client: &mut Client, what: &str, new: &str| {
+        let mut params = client.place(&file, PROGRAM, what, 0);
+        params["newName"] = new.into();
+        client.ask("textDocument/rename", params)
+    };
+    let edit = rename(&mut client, "first:", "begin").expect("an edit");
+    let lines: Vec<u64> = edit["changes"][&file.uri]
+        .as_array()
+        .expect("edits")
+        .iter()
+        .map(|e| e["range"]["start"]["line"].as_u64().expect("a line"))
+        .collect();
+    assert_eq!(lines, [1, 5, 16]);
+    // It would be another one's name, is a keyword, belongs to the prelude.
+    assert!(rename(&mut client, "first:", "second").is_err());
+    assert!(rename(&mut client, "pair =", "while").is_err());
+    assert!(rename(&mut client, "print_f32", "put").is_err());
+    assert!(rename(&mut client, "pow5(x", "main").is_err());
+    // Its use would mean the variable that follows it.
+    assert!(rename(&mut client, "x = \"", "total").is_err());
+    client.finish();
+}
+
+#[test]
+fn formatting_is_that_of_the_command() {
+    let (mut client, _) = Client::with(PROGRAM);
+    let text = "fn main()->i32{\n0\n}\n";
+    let file = client.open_new("a.impala", text);
+    let params = json!({ "textDocument": { "uri": file.uri }, "options": { "tabSize": 4, "insertSpaces": true } });
+    let edits = client.request("textDocument/formatting", params);
+    assert_eq!(edits[0]["newText"], "fn main() -> i32 {\n    0\n");
+    client.finish();
+}
+
+#[test]
+fn hints_show_types_that_are_left_out() {
+    let (mut client, file) = Client::with(PROGRAM);
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let params = json!({ "textDocument": { "uri": file.uri }, "range": whole });
+    let hints = client.request("textDocument/inlayHint", params);
+    let labels: Vec<&str> = hints.as_array().expect("hints").iter().filter_map(|h| h["label"].as_str()).collect();
+    assert!(labels.contains(&": Pair") && labels.contains(&": f32"), "{labels:?}");
+    client.finish();
+}
+
+#[test]
+fn partial_evaluation_follows_in_the_background() {
+    let (mut client, file) = Client::with(PROGRAM);
+    client.wait_for("$/nyala/evaluated");
+    let hover = |client: &mut Client, text: &str| {
+        let place = client.place(&file, text, "pow(x, 5)", 0);
+        text_of(&client.request("textDocument/hover", place)["contents"])
+    };
+    let told = hover(&mut client, PROGRAM);
+    assert!(told.contains("**partial evaluation**"), "{told}");
+    assert!(told.contains("unfolded once: filter `?n` holds"), "{told}");
+    let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": file.uri } }));
+    let lens = lenses.as_array().expect("lenses").iter().find(|l| l["command"]["arguments"][1] == "pow5").expect("one");
+    let shown = client.request(
+        "workspace/executeCommand",
+        json!({ "command": lens["command"]["command"], "arguments": lens["command"]["arguments"] }),
+    );
+    assert!(shown["text"].as_str().expect("a text").contains("pow5"), "{shown}");
+    // With an error there is nothing new; lines above still tell what was.
+    let broken = PROGRAM.replace("    pow5(2)", "\n    pow5(true)");
+    client.change(&file, 2, json!([{ "text": broken }]));
+    let told = hover(&mut client, &broken);
+    assert!(told.contains("**partial evaluation** (of an earlier text)"), "{told}");
+    // A function that is not there.
+    let missing = json!({ "command": "nyala.showResidual", "arguments": [file.uri, "nothing"] });
+    assert!(client.ask("workspace/executeCommand", missing).is_err());
+    client.finish();
+}
+
+#[test]
+fn edits_end_an_evaluation() {
+    // It would take minutes.
+    let endless =
+        "fn @f(n: i32) -> i32 { f(n + 1) }\nextern fn g(n: i32) -> i32 { f(n) }\nextern fn h() -> i32 { f(0) }\n";
+    let (mut client, file) = Client::with(endless);
+    let text = "extern fn g(n: i32) -> i32 { n }\n";
+    client.change(&file, 2, json!([{ "text": text }]));
+    assert_eq!(client.diagnostics(&file), Vec::<Value>::new());
+    client.wait_for("$/nyala/evaluated");
+    client.change(&file, 3, json!([{ "text": endless }]));
+    assert_eq!(client.diagnostics(&file), Vec::<Value>::new());
+    // The end of the session ends it, too.
+    client.finish();
+}
+
+#[test]
+fn files_of_a_program_are_checked_with_it() {
+    let folder = Folder::new();
+    let main = folder.write("main.impala", "mod part;\nfn main() -> i32 { part::value() }\n");
+    let part = folder.write("part.impala", "fn value() -> i32 { super::other() }\n");
+    let mut client = Client::memory(folder);
+    client.initialize();
+    // The part alone leads to its program, where its name is missing.
+    client.open(&part, "fn value() -> i32 { super::other() }\n");
+    let found = client.diagnostics(&part);
+    assert_eq!(found.len(), 1, "{found:?}");
+    client.open(&main, "mod part;\nfn other() -> i32 { 1 }\nfn main() -> i32 { part::value() }\n");
+    assert_eq!(client.diagnostics(&part), Vec::<Value>::new());
+    let place =
+        client.place(&main, "mod part;\nfn other() -> i32 { 1 }\nfn main() -> i32 { part::value() }\n", "value", 0);
+    let found = client.request("textDocument/definition", place);
+    assert_eq!(found["uri"], part.uri);
+    client.finish();
+}
+
+#[test]
+fn what_is_canceled_or_unknown_is_answered() {
+    let (mut client, file) = Client::with(PROGRAM);
+    assert!(client.ask("textDocument/unknown", json!({})).is_err());
+    assert!(client.ask("textDocument/hover", json!({ "textDocument": { "uri": file.uri } })).is_err());
+    let missing = json!({ "textDocument": { "uri": "untitled:a" }, "position": { "line": 0, "character": 0 } });
+    assert!(client.ask("textDocument/hover", missing).is_err());
+    client.finish();
+}
