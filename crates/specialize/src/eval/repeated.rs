@@ -17,6 +17,7 @@ use super::code::{Code, Inst, Operand, Target};
 use super::plain::{Kind, Value};
 use super::state::{Mode, Site, StubId};
 use crate::facts::is_return;
+use crate::whistle::Unit;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Effect, Node, Op, Ty, Val};
 use rustc_hash::FxHashMap;
@@ -53,7 +54,7 @@ enum Token {
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    unit: Cont,
+    unit: Unit,
     function: Cont,
     is_run: bool,
     /// Captured values and arguments, without memory and the return continuation.
@@ -88,7 +89,7 @@ pub(super) struct Repeated {
     kept: FxHashMap<Key, Results>,
     /// Functions with results of which some are kept, and their number by unit.
     has_results: SideTable<Cont, bool>,
-    n_kept: SideTable<Cont, u32>,
+    n_kept: FxHashMap<Unit, u32>,
 }
 
 impl Repeated {
@@ -234,7 +235,7 @@ impl Evaluator<'_> {
             let unit = self.budget.unit;
             if self.budget.reductions - work >= MIN_WORK
                 && args.first() == Some(&mem)
-                && self.repeated.n_kept[unit] < MAX_KEPT
+                && self.repeated.n_kept.get(&unit).is_none_or(|&n| n < MAX_KEPT)
             {
                 let frame = self.repeated.values[start..end].to_vec();
                 let mut values = SmallVec::new();
@@ -244,7 +245,7 @@ impl Evaluator<'_> {
                     let values = values.into_vec().into_boxed_slice();
                     self.repeated.kept.insert(key, Results { values, read });
                     self.repeated.has_results[function] = true;
-                    self.repeated.n_kept[unit] += 1;
+                    *self.repeated.n_kept.entry(unit).or_default() += 1;
                 }
             }
             self.repeated.pop_to(n);

@@ -2,6 +2,7 @@
 //! code that decides about them. Functions here use only their arguments, no other parts of the evaluator.
 
 use crate::memory::Memory;
+use crate::whistle::Unit;
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
 use nyala_base::{CallId, SideTable};
@@ -57,7 +58,7 @@ pub struct Stub {
     /// The record of its block, once evaluation of the block has begun.
     pub(super) record: Option<u32>,
     /// The unit it is evaluated in.
-    pub(super) unit: Cont,
+    pub(super) unit: Unit,
     /// The unfolded call whose code made it.
     pub(super) call: CallId,
     /// Whether it may capture the address of an object.
@@ -71,7 +72,7 @@ pub struct Stub {
 impl Stub {
     /// Whether it is a unit itself: a root, or a function that all units share.
     pub(super) fn is_unit(&self) -> bool {
-        self.unit == self.source && self.mask == 0 && self.vals.is_empty()
+        self.unit == Unit::of(self.source) && self.mask == 0 && self.vals.is_empty()
     }
 }
 
@@ -148,7 +149,7 @@ pub(super) struct Entry {
 /// The first stub of each unit, source, mask and values, with half of their hash.
 type Memo = HashTable<(u32, u32)>;
 
-fn hash_of(unit: Cont, source: Cont, mask: u64, vals: &[Val]) -> u32 {
+fn hash_of(unit: Unit, source: Cont, mask: u64, vals: &[Val]) -> u32 {
     let mut hasher = FxHasher::default();
     (unit, source, mask, vals).hash(&mut hasher);
     let hash = hasher.finish();
@@ -171,6 +172,8 @@ pub(super) struct Stubs {
     of: SideTable<Cont, Option<u32>>,
     memo: Memo,
     pub tickets: Tickets,
+    /// By the unit and the stub that it launches, the one that is built as a kernel.
+    pub kernels: FxHashMap<(Unit, StubId), StubId>,
 }
 
 impl Index<StubId> for Stubs {
@@ -219,7 +222,7 @@ impl Stubs {
     }
 
     /// The first stub of this source, mask and values in a unit.
-    pub fn first(&self, unit: Cont, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
+    pub fn first(&self, unit: Unit, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
         let half = hash_of(unit, source, mask, vals);
         let is_it =
             |stub: &Stub| stub.unit == unit && stub.source == source && stub.mask == mask && *stub.vals == *vals;
