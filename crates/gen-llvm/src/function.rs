@@ -9,6 +9,7 @@ use crate::comparisons::Comparison;
 use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::gpu;
+use crate::known_numbers::known_numbers;
 use crate::lifetimes::Lifetimes;
 use crate::masked;
 use crate::origins::Scope;
@@ -53,6 +54,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub tables: FxHashMap<Value, (u64, u64)>,
     /// Whether these are taken from indices.
     pub splits_offsets: bool,
+    /// Floats that are not NaN, once somebody asks.
+    known_numbers: Option<Vec<bool>>,
     /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
     is_huge: bool,
@@ -130,6 +133,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         offsets: FxHashMap::default(),
         tables: FxHashMap::default(),
         splits_offsets,
+        known_numbers: None,
         exponents: FxHashMap::default(),
         is_huge,
         call_attributes: if many_calls { "#4" } else { "#1" },
@@ -168,6 +172,12 @@ impl FunctionEmitter<'_, '_> {
     /// Whether the operation being emitted may be reassociated and contracted.
     pub fn is_fast(&self) -> bool {
         self.fast || self.e.options.fast_math
+    }
+
+    /// Whether a float, or each of a vector, is certainly not NaN.
+    pub fn is_number(&mut self, v: Value) -> bool {
+        let (types, function) = (&self.e.module.types, self.function);
+        self.known_numbers.get_or_insert_with(|| known_numbers(types, function))[v.idx()]
     }
 
     pub fn temp(&mut self) -> String {

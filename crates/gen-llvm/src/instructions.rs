@@ -1,5 +1,5 @@
-//! Operations that are instructions of x86-64 processors: approximations, which only these can compute, and moving of
-//! bits, for which other processors get a loop.
+//! Operations that are instructions of x86-64 processors: approximations, which only these can compute; moving of bits, for
+//! which other processors get a loop; the lesser and the greater of two floats, which others compare.
 //!
 //! LLVM's intrinsics for them take vectors of one width. A number, or a vector of another width, is put into such
 //! vectors:
@@ -13,7 +13,7 @@
 
 use crate::diagnostics::{bug, limitation};
 use crate::function::FunctionEmitter;
-use crate::ops::{number, number_text};
+use crate::ops::{Lanes, number, number_text, suffix};
 use nyala_base::Diagnostic;
 use nyala_flat::Value;
 use nyala_ir::{Arch, Op, Prim, Ty};
@@ -53,36 +53,102 @@ pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, a
         let more = mask.map_or(String::new(), |mask| format!(", {text} zeroinitializer, {mask} -1"));
         f.line(format_args!("{result} = call {text} @{symbol}({text} {operand}{more})"));
     };
-    let (value, one) = (f.op(arg), number_text(prim, None));
+    let value = f.op(arg);
+    in_pieces(f, prim, lanes, piece, name, [&value], |f, result, [operand]| call(f, result, operand));
+    Ok(())
+}
+
+/// Emits what an instruction for vectors of `piece` lanes computes for a number, or a vector of other lanes. What is missing in
+/// a vector is zero.
+fn in_pieces<const N: usize>(
+    f: &mut FunctionEmitter,
+    prim: Prim,
+    lanes: Lanes,
+    piece: u32,
+    name: &str,
+    values: [&str; N],
+    call: impl Fn(&mut FunctionEmitter, &str, [&str; N]),
+) {
+    let (text, one) = (number_text(prim, Some(piece)), number_text(prim, None));
     let Some(n) = lanes else {
-        let (vector, result) = (f.temp(), f.temp());
-        f.line(format_args!("{vector} = insertelement {text} zeroinitializer, {one} {value}, i64 0"));
-        call(f, &result, &vector);
+        let vectors = values.map(|value| {
+            let vector = f.temp();
+            f.line(format_args!("{vector} = insertelement {text} zeroinitializer, {one} {value}, i64 0"));
+            vector
+        });
+        let result = f.temp();
+        call(f, &result, std::array::from_fn(|i| &*vectors[i]));
         f.line(format_args!("{name} = extractelement {text} {result}, i64 0"));
-        return Ok(());
+        return;
     };
     let whole = number_text(prim, lanes);
     if n == piece {
-        call(f, name, &value);
-        return Ok(());
+        return call(f, name, values);
     }
     let mut all = "zeroinitializer".to_string();
     let pieces = n.div_ceil(piece);
     for i in 0..pieces {
         let (from, to) = (i * piece, ((i + 1) * piece).min(n));
-        let [part, result, wide] = [(); 3].map(|()| f.temp());
         // Missing lanes are taken from the second vector, which is zero.
-        let order = order(piece, |k| if from + k < n { from + k } else { n });
-        f.line(format_args!("{part} = shufflevector {whole} {value}, {whole} zeroinitializer, {order}"));
-        call(f, &result, &part);
-        let spread = self::order(n, |k| if (from..to).contains(&k) { k - from } else { 0 });
+        let own = order(piece, |k| if from + k < n { from + k } else { n });
+        let parts = values.map(|value| {
+            let part = f.temp();
+            f.line(format_args!("{part} = shufflevector {whole} {value}, {whole} zeroinitializer, {own}"));
+            part
+        });
+        let [result, wide] = [(); 2].map(|()| f.temp());
+        call(f, &result, std::array::from_fn(|i| &*parts[i]));
+        let spread = order(n, |k| if (from..to).contains(&k) { k - from } else { 0 });
         f.line(format_args!("{wide} = shufflevector {text} {result}, {text} zeroinitializer, {spread}"));
         let next = if i + 1 == pieces { name.to_string() } else { f.temp() };
-        let merged = self::order(n, |k| if (from..to).contains(&k) { n + k } else { k });
+        let merged = order(n, |k| if (from..to).contains(&k) { n + k } else { k });
         f.line(format_args!("{next} = shufflevector {whole} {all}, {whole} {wide}, {merged}"));
         all = next;
     }
-    Ok(())
+}
+
+/// The lesser or greater of two numbers by AVX-512 DQ's `vrange`, or of each lane. Of zeros, -0 is the lesser one. The other one
+/// if one is NaN, but for signaling ones: these are made quiet before, in values that are not known to be numbers.
+pub(crate) fn lesser(
+    f: &mut FunctionEmitter,
+    is_less: bool,
+    prim: Prim,
+    lanes: Lanes,
+    values: [&str; 2],
+    are_numbers: [bool; 2],
+) -> String {
+    let whole = number_text(prim, lanes);
+    let quiet = std::array::from_fn::<_, 2, _>(|i| {
+        if are_numbers[i] {
+            return values[i].to_string();
+        }
+        let (quiet, symbol) = (f.temp(), format!("llvm.canonicalize.{}", suffix(prim, lanes)));
+        f.e.declare(&symbol, || format!("declare {whole} @{symbol}({whole})"));
+        f.line(format_args!("{quiet} = call {whole} @{symbol}({whole} {})", values[i]));
+        quiet
+    });
+    let bits = lanes.unwrap_or(1) * prim.bits();
+    let (bits, rounding) = match bits {
+        257.. => (512, ", i32 4"),
+        129.. => (256, ""),
+        _ => (128, ""),
+    };
+    let piece = bits / prim.bits();
+    let (text, kind) = (number_text(prim, Some(piece)), if prim == Prim::F64 { "pd" } else { "ps" });
+    // An integer with a bit for each lane, of at least a byte.
+    let mask = format!("i{}", piece.max(8));
+    let symbol = format!("llvm.x86.avx512.mask.range.{kind}.{bits}");
+    let more = if rounding.is_empty() { "" } else { ", i32" };
+    f.e.declare(&symbol, || format!("declare {text} @{symbol}({text}, {text}, i32, {text}, {mask}{more})"));
+    // The sign is that of the comparison's result.
+    let how = if is_less { 4 } else { 5 };
+    let name = f.temp();
+    in_pieces(f, prim, lanes, piece, &name, [&quiet[0], &quiet[1]], |f, result, [a, b]| {
+        f.line(format_args!(
+            "{result} = call {text} @{symbol}({text} {a}, {text} {b}, i32 {how}, {text} zeroinitializer, {mask} -1{rounding})"
+        ));
+    });
+    name
 }
 
 /// The mask operand of a `shufflevector`, by the source of each lane.

@@ -29,6 +29,7 @@ mod function;
 mod gpu;
 mod instructions;
 mod jit;
+mod known_numbers;
 mod libdevice;
 mod libmvec;
 mod library;

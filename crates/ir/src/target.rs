@@ -34,6 +34,8 @@ pub struct Target {
     pub bmi2: bool,
     /// Whether it is x86-64 with the AVX-512 VBMI instructions, which permute bytes.
     pub vbmi: bool,
+    /// Whether it is x86-64 with the AVX-512 DQ and VL instructions, which have the lesser of two floats by one rule.
+    pub dq: bool,
     /// Where math functions on vectors come from.
     pub vector_math: VectorMath,
 }
@@ -208,6 +210,7 @@ impl Target {
             vector_bits: LEAST_BITS,
             bmi2: false,
             vbmi: false,
+            dq: false,
             vector_math: if libmvec { VectorMath::Libmvec } else { VectorMath::None },
             triple,
         };
@@ -217,15 +220,15 @@ impl Target {
     /// This machine with another CPU.
     pub fn with_cpu(&self, cpu: Option<&str>) -> Target {
         let cpu = cpu.filter(|&cpu| cpu != "native" || !self.is_native);
-        let (vector_bits, bmi2, vbmi) = match (self.arch, cpu) {
+        let (vector_bits, bmi2, vbmi, dq) = match (self.arch, cpu) {
             (Arch::X86_64, None) if self.is_native => host_registers(),
             (Arch::X86_64, Some(cpu)) => {
                 let bits = vector_bits(self.arch.name(), cpu);
-                (bits, bits > LEAST_BITS, cpus::has_vbmi(cpu))
+                (bits, bits > LEAST_BITS, cpus::has_vbmi(cpu), bits == 512 && cpus::has_dq(cpu))
             }
-            _ => (LEAST_BITS, false, false),
+            _ => (LEAST_BITS, false, false, false),
         };
-        Target { cpu: cpu.map(String::from), vector_bits, bmi2, vbmi, ..self.clone() }
+        Target { cpu: cpu.map(String::from), vector_bits, bmi2, vbmi, dq, ..self.clone() }
     }
 
     /// Whether it is x86-64 with the AVX-512 F instructions.
@@ -278,22 +281,24 @@ fn host_triple() -> String {
     format!("{}-{system}", std::env::consts::ARCH)
 }
 
-/// Width in bits of this processor's widest vector registers, and whether it has BMI2 and AVX-512 VBMI.
+/// Width in bits of this processor's widest vector registers, and whether it has BMI2, AVX-512 VBMI, and AVX-512 DQ.
 /// Detected, because a virtual machine may hide features that the CPU has by name.
 #[cfg(target_arch = "x86_64")]
-fn host_registers() -> (u32, bool, bool) {
+fn host_registers() -> (u32, bool, bool, bool) {
     let bits = match () {
         () if std::arch::is_x86_feature_detected!("avx512f") => 512,
         () if std::arch::is_x86_feature_detected!("avx2") => 256,
         () => LEAST_BITS,
     };
-    let vbmi = std::arch::is_x86_feature_detected!("avx512vbmi") && std::arch::is_x86_feature_detected!("avx512vl");
-    (bits, std::arch::is_x86_feature_detected!("bmi2"), vbmi)
+    let vl = std::arch::is_x86_feature_detected!("avx512vl");
+    let vbmi = std::arch::is_x86_feature_detected!("avx512vbmi") && vl;
+    let dq = std::arch::is_x86_feature_detected!("avx512dq") && vl;
+    (bits, std::arch::is_x86_feature_detected!("bmi2"), vbmi, dq)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn host_registers() -> (u32, bool, bool) {
-    (LEAST_BITS, false, false)
+fn host_registers() -> (u32, bool, bool, bool) {
+    (LEAST_BITS, false, false, false)
 }
 
 #[cfg(test)]

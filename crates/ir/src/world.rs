@@ -588,6 +588,15 @@ impl World {
         }
     }
 
+    /// Whether this is arithmetic of literals that does not fold, as it overflows or divides by zero.
+    fn is_known_fault(&self, node: Node, args: &[Val]) -> bool {
+        let is_literal = |v: &Val| matches!(self.entries[v.idx()].kind, Kind::Lit);
+        let Node::Op(Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::PDiv | Op::PRem) = node else {
+            return false;
+        };
+        args.iter().all(is_literal)
+    }
+
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
         let fast = self.is_fast_now(node, args);
         // Parameters and writes are unique: a write consumes its `mem`, so it has no equal.
@@ -599,6 +608,9 @@ impl World {
         if is_unique {
             return self.push(node, ty, fast, args);
         }
+        // A known fault is told of its place in the source, so that the same one elsewhere is another.
+        let place = self.is_known_fault(node, args).then_some(self.origin);
+        let is_placed = |w: &World, e: &Entry| place.is_none_or(|place| w.origins[e.origin as usize] == place);
         let newest = args.iter().copied().max();
         if let Some(newest) = newest {
             let mut at = self.entries[newest.idx()].user;
@@ -606,7 +618,8 @@ impl World {
             while let Some(link) = at {
                 let user = link.get() as usize - 1;
                 let e = &self.entries[user];
-                if e.ty == ty && e.fast == fast && e.node() == node && self.pool[e.args()] == *args {
+                let is_equal = e.ty == ty && e.fast == fast && e.node() == node && self.pool[e.args()] == *args;
+                if is_equal && is_placed(self, e) {
                     return Val::from_idx(user);
                 }
                 at = e.before;
@@ -620,10 +633,11 @@ impl World {
             }
         }
         let hash = hash_of(node, ty, fast, args);
-        let (entries, pool) = (&self.entries, &self.pool);
         let found = self.index.find(spread(hash), |&(v, h)| {
-            let e = &entries[v.idx()];
-            h == hash && e.ty == ty && e.fast == fast && e.node() == node && pool[e.args()] == *args
+            let e = &self.entries[v.idx()];
+            let is_equal =
+                h == hash && e.ty == ty && e.fast == fast && e.node() == node && self.pool[e.args()] == *args;
+            is_equal && is_placed(self, e)
         });
         if let Some(&(val, _)) = found {
             return val;

@@ -11,7 +11,7 @@ use nyala_base::{Diagnostic, Span};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How C text is compiled, apart from optimization. Without contraction floats have the same results everywhere.
+/// How C text is compiled, apart from optimization: not at `-O0`, else little. Without contraction floats have the same results everywhere.
 pub const FLAGS: &[&str] = &["-std=gnu11", "-ffp-contract=off", "-fPIC"];
 
 /// What tests want to hear of, and take for a fault: warnings about generated text are none of a user's program. A program may
@@ -54,7 +54,7 @@ impl Flat {
     /// Compiles the program to native code in memory, by the system's C compiler.
     pub fn load_by_c(&self, libraries: &[PathBuf]) -> Result<Loaded, Failed> {
         let (text, mut report) = self.c_text(false)?;
-        let cc = compiler(&text);
+        let cc = compiler(&text, self.options.opt_level);
         let kept = self.options.cache.clone().map(|cache| (cache.key_of_c(&text, &cc), cache));
         if let Some(object) = kept.as_ref().and_then(|(key, cache)| cache.get(key)) {
             return Loaded::of(&self.options, report, &object, libraries);
@@ -75,9 +75,9 @@ pub fn has_compiler() -> bool {
 }
 
 /// The command that compiles a C text, without the names of files.
-fn compiler(text: &str) -> Command {
+fn compiler(text: &str, opt_level: u8) -> Command {
     let mut cc = tool("CC", "cc");
-    let level = if text.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" };
+    let level = if opt_level == 0 || text.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" };
     cc.args(FLAGS).args(library_decides()).arg(level);
     cc
 }

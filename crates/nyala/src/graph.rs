@@ -165,6 +165,7 @@ impl Graph {
         let of = nyala_specialize::Options {
             annotations: options.partial_evaluation,
             budget: options.pe_budget,
+            units: options.pe_units,
             record,
             progress: options.steps(),
         };

@@ -15,6 +15,8 @@ pub struct Options {
     pub partial_evaluation: bool,
     /// The budget of partial evaluation, as a multiple of the default.
     pub pe_budget: f64,
+    /// The budget of all functions together, as a multiple of that of one.
+    pub pe_units: f64,
     /// The prelude is in scope.
     pub prelude: bool,
     /// The triple of the machine to make code for; `None` is this machine.
@@ -94,6 +96,7 @@ impl Default for Options {
             opt_level: 3,
             partial_evaluation: true,
             pe_budget: 1.0,
+            pe_units: nyala_specialize::Options::default().units,
             prelude: true,
             target: None,
             cpu: None,

@@ -100,7 +100,7 @@ impl<'a> Evaluator<'a> {
             stubs: Stubs::default(),
             order: stubs::Order::default(),
             history: history::History::default(),
-            budget: budget::Budget::new(options.budget, may_start_again),
+            budget: budget::Budget::new(options.budget, options.units, may_start_again),
             options,
             writes_of: kept::WritesOf::default(),
             run_calls: Vec::new(),

@@ -59,6 +59,8 @@ pub struct Options {
     pub annotations: bool,
     /// Multiplies all budgets.
     pub budget: f64,
+    /// The budget of all units together, as a multiple of that of one unit.
+    pub units: f64,
     /// Keep a [record](record::Record) of what is decided.
     pub record: bool,
     /// Is told how far evaluation has come.
@@ -67,7 +69,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { annotations: true, budget: 1.0, record: false, progress: None }
+        Options { annotations: true, budget: 1.0, units: 1.5, record: false, progress: None }
     }
 }
 

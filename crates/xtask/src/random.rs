@@ -10,6 +10,8 @@
 //! larger only if continuations within functions were copied. A copy with a single call is put in place of the call,
 //! but counts like the others.
 
+mod batch;
+mod check;
 pub mod faults;
 mod lanes;
 mod maker;
@@ -18,13 +20,9 @@ use crate::bad_input::reduce::reduce;
 use crate::bad_input::{child, examine_or_exit, watched};
 use crate::texts::{Tier, gate_cpu, older_cpus};
 use crate::{Tally, root};
-use nyala::{Failed, Files, FrontEnd, Graph, Options, Report, Residual};
-use nyala_base::SideTable;
-use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, World};
-use nyala_specialize::facts::{Facts, is_function};
-use nyala_specialize::record::{self, Record, Why};
-use std::collections::HashSet;
+use batch::{Checked, Made};
+use check::{Engines, Left, Outcome, Program, Size, Times, check};
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -39,32 +37,28 @@ const THIS_CPU: &str = "native";
 /// their jumps between blocks are not calls of the source.
 const MAX_STEPS: u64 = 60_000;
 const RESIDUAL_STEPS: u64 = 3;
-/// One in this many programs also runs as native code, which takes as long as everything else of about ten programs.
-const NATIVE_EVERY: u64 = 64;
+/// Checked code, which is several times as large as other code, is made for one in this many programs of several bodies.
+const CHECKED_EVERY: u64 = 8;
+/// C text is optimized for one in this many.
+const OPTIMIZED_EVERY: u64 = 8;
+/// The number of bodies that are compiled together.
+const TOGETHER: u64 = 32;
 /// One in this many programs is a `vectorize`. These run as native code, for which they are made, and may take longer,
 /// because they fill arrays first.
-const LANES_EVERY: u64 = 61;
+const LANES_EVERY: u64 = 16;
 const MAX_STEPS_OF_LANES: u64 = 4 * MAX_STEPS;
-/// One in this many programs is also specialized no more than needed (`--no-pe`).
-const PLAIN_EVERY: u64 = 4;
-/// A C compiler takes seconds for a program with lanes, so that only every eighth of them runs as C text.
-const LANES_AS_C_EVERY: u64 = 8;
-/// Budgets of partial evaluation. A program that spends the first one is tried with the second, in whose report most
-/// endless programs show a reason.
-const BUDGETS: [f64; 2] = [0.001, 0.004];
 /// Limit on the programs of a run that spend the budget without a reason in the report.
 const MAX_UNEXPLAINED: u64 = 1;
-/// Residual programs with more continuations for each of the source are compared with the continuations asked for.
-const LARGE: f64 = 6.0;
-/// Limit on the continuations for each asked for; more are a fault. Programs above [`NOTABLE`] are kept with `--keep`.
-/// The worst of some eighty thousand programs has 2.2 (seed 835575163992164814). If every block were copied for each
-/// jump to it, one in ten of the large programs would have more than 2.
-const MAX_FOR_EACH_ASKED: f64 = 3.0;
+/// Programs with more continuations for each asked for are kept with `--keep`.
 const NOTABLE: f64 = 1.0;
 /// The outcome of a source that takes too many steps.
 const TOO_LONG: &str = "the source takes too long";
+/// The outcome of a source in which lanes meet.
+const MEETS: &str = "lanes of the source meet in memory";
 /// The time limit for one program while a failing one is reduced.
 const MAX_TIME_OF_CHILD: Duration = Duration::from_secs(60);
+/// A run says each time when so many more agree.
+const TOLD_EVERY: usize = 1000;
 /// The run ends after this many failures.
 const MAX_FAILED: usize = 5;
 
@@ -102,74 +96,71 @@ pub fn run(plan: &Plan, say: &(dyn Fn(String) + Sync)) -> Tally {
     let &Plan { first, which, .. } = plan;
     let start = Instant::now();
     let next = AtomicU64::new(plan.before);
-    let found: Mutex<(Tally, [u64; 4])> = Mutex::default();
+    let found: Mutex<(Tally, [u64; 5])> = Mutex::default();
     let sizes: Mutex<Vec<(Size, u64)>> = Mutex::default();
+    let times = Times::default();
     let work = || {
         loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
+            let i = next.fetch_add(TOGETHER, Ordering::Relaxed);
             let failed = found.lock().unwrap_or_else(|e| e.into_inner()).0.failed;
-            if i - plan.before >= plan.max_programs || start.elapsed() > plan.time || failed >= MAX_FAILED {
+            let end = plan.before.saturating_add(plan.max_programs);
+            if i >= end || start.elapsed() > plan.time || failed >= MAX_FAILED {
                 return;
             }
-            let seed = first.wrapping_add(i);
-            let has_lanes = match which {
-                Which::All => seed.is_multiple_of(LANES_EVERY),
-                Which::Lanes => true,
-                Which::Interpreted => false,
-            };
-            let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
-            let of_lanes = &plan.cpus[seed as usize % plan.cpus.len()];
-            let engines = Engines {
-                native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),
-                plain: which != Which::Interpreted && i.is_multiple_of(PLAIN_EVERY),
-                c: !has_lanes || i.is_multiple_of(LANES_AS_C_EVERY),
-                max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
-                cpus: if has_lanes { of_lanes.clone() } else { plan.cpus[0].clone() },
-                has_limits: plan.has_limits,
-            };
-            let _running = engines.native.then(|| Running::note(seed, &program));
-            let outcome = check_all(&program, &engines);
-            if let Outcome::Fault(e) = &outcome {
-                // Reducing it takes a while.
-                say(format!("FAILED random program, seed {seed}: {e}"));
-                let smaller = smaller(program.clone());
-                say(format!("seed {seed}, made smaller:\n{smaller}"));
-                if !plan.has_limits {
-                    say(keep_found(seed, &smaller));
+            let seeds = (i..end.min(i + TOGETHER)).map(|i| first.wrapping_add(i));
+            let made = seeds.map(|seed| {
+                let has_lanes = match which {
+                    Which::All => seed.is_multiple_of(LANES_EVERY),
+                    Which::Lanes => true,
+                    Which::Interpreted => false,
+                };
+                Made::new(seed, has_lanes)
+            });
+            let (with_lanes, without): (Vec<Made>, Vec<Made>) = made.partition(|made| made.has_lanes);
+            for (has_lanes, made) in [(true, with_lanes), (false, without)] {
+                if made.is_empty() {
+                    continue;
                 }
-            }
-            let kept = match &outcome {
-                Outcome::Diverges(e) => Some((seed.to_string(), e.clone())),
-                Outcome::Agrees(Size { for_each_asked: Some(n), .. }) if *n > NOTABLE => {
-                    Some((format!("large_{seed}"), format!("{n:.1} continuations for each asked for")))
-                }
-                _ => None,
-            };
-            if let (Some((name, why)), Some(folder)) = (kept, plan.keep) {
-                let comment: String = why.lines().map(|l| format!("// {l}\n")).collect();
-                let path = folder.join(name + ".impala");
-                let diverges = matches!(outcome, Outcome::Diverges(_));
-                let text = if diverges { unsplit(&program) } else { program };
-                if let Err(e) = std::fs::write(&path, comment + &text) {
-                    say(format!("cannot write {}: {e}", path.display()));
-                }
-            }
-            let (tally, [too_long, diverged, limited, unexplained]) =
-                &mut *found.lock().unwrap_or_else(|e| e.into_inner());
-            match &outcome {
-                Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((*size, seed)),
-                Outcome::TooLong => *too_long += 1,
-                Outcome::Limited => *limited += 1,
-                Outcome::Diverges(e) => {
-                    *diverged += 1;
-                    if !counts(e) {
-                        *unexplained += 1;
-                        say(format!("seed {seed} spends the budget, though no known number is seen to count"));
+                // A body that is repeated runs under all engines.
+                let is_one = plan.max_programs == 1;
+                let turn = first.wrapping_add(i) / TOGETHER;
+                let engines = Engines {
+                    native: which != Which::Interpreted,
+                    plain: which != Which::Interpreted,
+                    plain_turn: (!is_one).then_some(turn),
+                    c: true,
+                    max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
+                    cpus: plan.cpus[turn as usize % plan.cpus.len()].clone(),
+                    checked: is_one || turn % CHECKED_EVERY == CHECKED_EVERY / 2,
+                    other_level: if turn.is_multiple_of(OPTIMIZED_EVERY) { 1 } else { 0 },
+                    has_limits: plan.has_limits,
+                };
+                let _running = engines.native.then(|| Running::note(&made));
+                let checked = batch::check_together(&made, &engines, &times);
+                for (made, checked) in made.iter().zip(checked) {
+                    tell(plan, made.seed, &checked, say);
+                    let (tally, [too_long, meets, diverged, limited, unexplained]) =
+                        &mut *found.lock().unwrap_or_else(|e| e.into_inner());
+                    match &checked.outcome {
+                        Outcome::Agrees(size) => {
+                            sizes.lock().unwrap_or_else(|e| e.into_inner()).push((*size, made.seed));
+                        }
+                        Outcome::Left(Left::TooLong) => *too_long += 1,
+                        Outcome::Left(Left::Meets) => *meets += 1,
+                        Outcome::Limited => *limited += 1,
+                        Outcome::Diverges(e) => {
+                            *diverged += 1;
+                            *unexplained += !counts(e) as u64;
+                        }
+                        Outcome::Fault(_) => tally.failed += 1,
+                    }
+                    let agrees = !matches!(checked.outcome, Outcome::Fault(_) | Outcome::Left(_));
+                    tally.passed += agrees as usize;
+                    if agrees && tally.passed.is_multiple_of(TOLD_EVERY) {
+                        say(format!("{} random programs agree after {} s", tally.passed, start.elapsed().as_secs()));
                     }
                 }
-                Outcome::Fault(_) => tally.failed += 1,
             }
-            tally.passed += !matches!(outcome, Outcome::Fault(_) | Outcome::TooLong) as usize;
         }
     };
     std::thread::scope(|scope| {
@@ -178,13 +169,14 @@ pub fn run(plan: &Plan, say: &(dyn Fn(String) + Sync)) -> Tally {
             drop(std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, work));
         }
     });
-    let (mut tally, [too_long, diverged, limited, unexplained]) = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let (mut tally, [too_long, meets, diverged, limited, unexplained]) =
+        found.into_inner().unwrap_or_else(|e| e.into_inner());
     if plan.has_limits && unexplained > MAX_UNEXPLAINED {
         say(format!("FAILED {unexplained} random programs spend the budget, though no known number is seen to count"));
         tally.failed += 1;
     }
     say(format!(
-        "{} random programs agree, {} disagree; {too_long} left out as too long, {diverged} spent the budget of partial \
+        "{} random programs agree, {} disagree; {too_long} left out as too long, {meets} as their lanes meet, {diverged} spent the budget of partial \
          evaluation (all inputs unknown), {limited} are a limitation of native code",
         tally.passed, tally.failed
     ));
@@ -192,8 +184,58 @@ pub fn run(plan: &Plan, say: &(dyn Fn(String) + Sync)) -> Tally {
     show_sizes("source", sizes.iter().map(|(size, seed)| (size.for_each_of_source, *seed)).collect(), say);
     // The sizes of large programs.
     show_sizes("asked for", sizes.iter().filter_map(|(size, seed)| Some((size.for_each_asked?, *seed))).collect(), say);
+    show_times(&times, say);
     // The programs of a run count as one test, because their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
+}
+
+/// Says what a body does not do as it should, and keeps programs.
+fn tell(plan: &Plan, seed: u64, checked: &batch::Checked, say: &(dyn Fn(String) + Sync)) {
+    let Checked { outcome, program } = checked;
+    let kept = match outcome {
+        Outcome::Fault(e) => {
+            // Reducing it takes a while.
+            say(format!("FAILED random program, seed {seed}: {e}"));
+            let smaller = smaller(program.clone());
+            say(format!("seed {seed}, made smaller:\n{smaller}"));
+            if !plan.has_limits {
+                say(keep_found(seed, &smaller));
+            }
+            return;
+        }
+        Outcome::Diverges(e) => {
+            if !counts(e) {
+                say(format!("seed {seed} spends the budget, though no known number is seen to count"));
+            }
+            (seed.to_string(), e.clone(), unsplit(program))
+        }
+        Outcome::Agrees(Size { for_each_asked: Some(n), .. }) if *n > NOTABLE => {
+            (format!("large_{seed}"), format!("{n:.1} continuations for each asked for"), program.clone())
+        }
+        _ => return,
+    };
+    if let ((name, why, text), Some(folder)) = (kept, plan.keep) {
+        let comment: String = why.lines().map(|l| format!("// {l}\n")).collect();
+        let path = folder.join(name + ".impala");
+        if let Err(e) = std::fs::write(&path, comment + &text) {
+            say(format!("cannot write {}: {e}", path.display()));
+        }
+    }
+}
+
+/// Says where the time went: engines, with the passes that took most.
+fn show_times(times: &Times, say: &(dyn Fn(String) + Sync)) {
+    let times = times.lock().unwrap_or_else(|e| e.into_inner());
+    let mut engines: BTreeMap<&str, Vec<(f64, &str)>> = BTreeMap::new();
+    for ((engine, pass), time) in times.iter() {
+        engines.entry(engine).or_default().push((time.as_secs_f64(), pass));
+    }
+    for (engine, passes) in &mut engines {
+        passes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let all: f64 = passes.iter().map(|p| p.0).sum();
+        let most: Vec<String> = passes.iter().take(5).map(|(time, pass)| format!("{pass} {time:.1}")).collect();
+        say(format!("{engine}: {all:.1} s: {}", most.join(", ")));
+    }
 }
 
 fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>, say: &(dyn Fn(String) + Sync)) {
@@ -208,15 +250,16 @@ fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>, say: &(dyn Fn(String) +
     }
 }
 
-/// A file with the program that runs as native code. It remains if the program ends this process.
+/// A file with the seeds of bodies that run as native code. It remains if one ends this process.
 struct Running(PathBuf);
 
 impl Running {
-    fn note(seed: u64, program: &str) -> Running {
+    fn note(bodies: &[Made]) -> Running {
         let folder = root().join("out/running");
-        let path = folder.join(format!("{seed}.impala"));
+        let seeds: Vec<String> = bodies.iter().map(|made| made.seed.to_string()).collect();
+        let path = folder.join(format!("{}.seeds", seeds.first().map_or("", |seed| seed)));
         // The program can be checked without the file too.
-        let _ = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, program));
+        let _ = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, seeds.join("\n")));
         Running(path)
     }
 }
@@ -258,14 +301,19 @@ pub fn check_found(name: &str) -> Option<String> {
     let engines = Engines {
         native: true,
         plain: true,
+        plain_turn: None,
         c: true,
         max_steps: MAX_STEPS_OF_LANES,
         cpus: gate_cpus(),
+        checked: true,
+        other_level: 3,
         has_limits: true,
     };
-    match check_all(&program, &engines) {
+    match check_all(&program, &engines, &Times::default()) {
         Outcome::Agrees(_) | Outcome::Limited | Outcome::Diverges(_) => None,
-        Outcome::TooLong => Some(TOO_LONG.into()),
+        Outcome::Left(Left::TooLong) => Some(TOO_LONG.into()),
+        // What failed once may be found to be wrong itself.
+        Outcome::Left(Left::Meets) => Some(MEETS.into()),
         Outcome::Fault(fault) => Some(fault),
     }
 }
@@ -292,18 +340,22 @@ pub fn check_file(path: &Path) -> Result<bool, String> {
     let engines = Engines {
         native: program.contains("fn all("),
         plain: true,
+        plain_turn: None,
         c: true,
         max_steps: MAX_STEPS_OF_LANES,
         cpus: [all_cpus(), gate_cpus()].concat(),
+        checked: true,
+        other_level: 3,
         has_limits: false,
     };
     watched(MAX_TIME_OF_CHILD, move |started| {
         started();
         examine_or_exit(|| {
-            let text = match check_all(&program, &engines) {
+            let text = match check_all(&program, &engines, &Times::default()) {
                 Outcome::Agrees(_) => "agrees".into(),
                 Outcome::Limited => "agrees, but is a limitation of native code".into(),
-                Outcome::TooLong => return Err(TOO_LONG.into()),
+                Outcome::Left(Left::TooLong) => return Err(TOO_LONG.into()),
+                Outcome::Left(Left::Meets) => return Err(MEETS.into()),
                 Outcome::Diverges(e) => format!("spends the budget of partial evaluation: {e}"),
                 Outcome::Fault(e) => return Err(e),
             };
@@ -337,19 +389,27 @@ fn smaller(program: String) -> String {
     let Some(failed) = fault_in_child(&program).map(|fault| kind(&fault)) else {
         return format!("// In a process of its own it does not fail.\n{program}");
     };
-    if failed.starts_with("error[") || failed == TOO_LONG {
+    if failed.starts_with("error[") || failed == TOO_LONG || failed == MEETS {
         // The program was rejected, so its maker is at fault. A rejected program cannot be reduced.
         return program;
     }
     reduce(program, |p| fault_in_child(p).is_some_and(|fault| kind(&fault) == failed))
 }
 
-/// Checks a program, of which a panic is a fault. If known inputs make partial evaluation too long, it is checked
+/// Checks a program of one body, of which a panic is a fault. If known inputs make partial evaluation too long, it is checked
 /// without them.
-fn check_all(program: &str, engines: &Engines) -> Outcome {
+fn check_all(program: &str, engines: &Engines, times: &Times) -> Outcome {
     let check = |program: &str| {
-        let outcome = std::panic::catch_unwind(|| check(program, engines));
-        outcome.unwrap_or_else(|_| Outcome::Fault("the compiler panicked".into()))
+        let checked = std::panic::catch_unwind(|| check(&Program::of_one_body(program), engines, times));
+        match checked {
+            Ok(Ok(sizes)) => match sizes.first() {
+                Some(Ok(size)) => Outcome::Agrees(*size),
+                Some(Err(left)) => Outcome::Left(*left),
+                None => Outcome::Fault("nothing was checked".into()),
+            },
+            Ok(Err(blame)) => blame.outcome,
+            Err(_) => Outcome::Fault("the compiler panicked".into()),
+        }
     };
     match check(program) {
         Outcome::Diverges(_) if unsplit(program) != program => check(&unsplit(program)),
@@ -377,214 +437,6 @@ fn unsplit(program: &str) -> String {
     program.lines().filter(|l| !l.contains(" split_")).map(|l| format!("{l}\n")).collect()
 }
 
-/// The engines that run a program, beside the interpreter before and after partial evaluation.
-struct Engines {
-    native: bool,
-    /// Whether it also runs without partial evaluation.
-    plain: bool,
-    /// Whether it also runs as C text.
-    c: bool,
-    /// Limit on the steps of the source for each list of inputs.
-    max_steps: u64,
-    /// The processors that optimized native code is made for, which takes most of the time.
-    cpus: Vec<&'static str>,
-    /// Whether the size of the residual program is limited.
-    has_limits: bool,
-}
-
-enum Outcome {
-    Agrees(Size),
-    /// The results agree, but not everything has native code.
-    Limited,
-    TooLong,
-    /// Partial evaluation spends its budget, with this report.
-    Diverges(String),
-    Fault(String),
-}
-
-/// The size of the residual program in continuations.
-#[derive(Clone, Copy, Default)]
-struct Size {
-    for_each_of_source: f64,
-    /// The ratio to the continuations asked for, for large programs.
-    for_each_asked: Option<f64>,
-}
-
-fn check(program: &str, engines: &Engines) -> Outcome {
-    let cpu = engines.cpus.first().map(|cpu| cpu.to_string());
-    let options = Options { verify: true, cpu, ..Options::default() };
-    let mut graph = match FrontEnd::new(options, Files::of("random.impala", program)).graph() {
-        Ok(graph) => graph,
-        Err(failed) => return Outcome::Fault(errors(&failed)),
-    };
-    let expected = match interpret(&graph.world, engines.max_steps, false) {
-        Ok(Some(results)) => results,
-        Ok(None) => return Outcome::TooLong,
-        Err(e) => return Outcome::Fault(format!("the source: {e}")),
-    };
-    let (mut diverges, mut limited, mut size) = (None, false, Size::default());
-    for annotations in [false, true] {
-        if !annotations && !engines.plain {
-            continue;
-        }
-        let what = if annotations { "specialized" } else { "not specialized" };
-        graph.options.partial_evaluation = annotations;
-        let mut residual = match specialize(&mut graph) {
-            Ok(residual) => residual,
-            Err(failed) if is_divergence(&failed) => {
-                diverges = Some(failed.render(false));
-                continue;
-            }
-            Err(failed) => return Outcome::Fault(format!("{what}: {}", errors(&failed))),
-        };
-        size = sizes(&graph, &residual.world);
-        if engines.has_limits && size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
-            return Outcome::Fault(format!(
-                "{what}: too large: {:.1} continuations for each asked for",
-                size.for_each_asked.unwrap_or_default()
-            ));
-        }
-        let fault = match interpret(&residual.world, RESIDUAL_STEPS * engines.max_steps, true) {
-            Ok(Some(results)) if results == expected => None,
-            Ok(Some(results)) => Some(format!("{results:?}, not {expected:?}")),
-            Ok(None) => Some("takes too long".into()),
-            Err(fault) => Some(fault),
-        };
-        if let Some(fault) = fault {
-            return Outcome::Fault(format!("{what}, interpreted: {fault}"));
-        }
-        let optimized = engines.cpus.iter().map(|&cpu| (3, cpu));
-        let runs = [(0, engines.cpus[0])].into_iter().chain(optimized).filter(|_| engines.native);
-        for (opt_level, cpu) in runs {
-            residual.options.opt_level = opt_level;
-            residual.options.cpu = Some(cpu.into());
-            let what = format!("{what}, --cpu {cpu}");
-            let result = run_native(&residual);
-            residual.options.cpu = Some(engines.cpus[0].into());
-            match result {
-                Ok(result) if [result] == *expected => {}
-                Ok(result) => return Outcome::Fault(format!("{what}, -O{opt_level}: {result}, not {expected:?}")),
-                Err(failed) if has_limitation(&failed) => {
-                    limited = true;
-                    break;
-                }
-                Err(failed) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", errors(&failed))),
-            }
-        }
-        if engines.native {
-            (residual.options.opt_level, residual.options.checks) = (3, nyala_checks::Checks::ALL);
-            let result = run_native(&residual);
-            residual.options.checks = nyala_checks::Checks::default();
-            match result {
-                Ok(result) if [result] == *expected => {}
-                Ok(result) => return Outcome::Fault(format!("{what}, checked: {result}, not {expected:?}")),
-                Err(failed) if has_limitation(&failed) => {}
-                Err(failed) => return Outcome::Fault(format!("{what}, checked: {}", errors(&failed))),
-            }
-        }
-        if engines.native && engines.c && crate::texts::is_there(by_c()) {
-            residual.options.opt_level = if annotations { 3 } else { 0 };
-            match run_by_c(&residual) {
-                Ok(result) if [result] == *expected => {}
-                Ok(result) => return Outcome::Fault(format!("{what}, as C text: {result}, not {expected:?}")),
-                Err(failed) if crate::texts::is_limitation(&failed) => limited = true,
-                Err(failed) => return Outcome::Fault(format!("{what}, as C text: {}", errors(&failed))),
-            }
-        }
-    }
-    match (diverges, limited) {
-        (Some(e), _) => Outcome::Diverges(e),
-        (_, true) => Outcome::Limited,
-        _ => Outcome::Agrees(size),
-    }
-}
-
-/// The errors of a report, without its warnings, which would hide them in a log.
-fn errors(report: &Report) -> String {
-    let errors = report.sink.diagnostics.iter().filter(|d| d.severity == nyala_base::Severity::Error);
-    errors.map(|d| d.render(&report.sources, false)).collect()
-}
-
-fn has_limitation(report: &Report) -> bool {
-    report.sink.diagnostics.iter().any(|d| d.code == "limitation")
-}
-
-/// Whether the program only spends the budget of partial evaluation.
-fn is_divergence(report: &Report) -> bool {
-    let is_error = |d: &&nyala_base::Diagnostic| d.severity == nyala_base::Severity::Error;
-    report.sink.diagnostics.iter().filter(is_error).all(|d| d.code == "specialization-diverges")
-}
-
-/// The engine that a C compiler belongs to.
-fn by_c() -> &'static nyala::testing::Engine {
-    let mut engines = nyala::testing::ENGINES.iter();
-    engines.find(|e| e.back_end.name == "c").expect("the engine of the C back end")
-}
-
-/// The result of a residual program as C text.
-fn run_by_c(residual: &Residual) -> Result<u32, Failed> {
-    residual.flat_for(by_c().back_end)?.load_by_c(&[])?.call_i32("all").map(|r| r as u32)
-}
-
-/// The residual program, or the report of one that spends all budgets or has other errors. The graph has the budget that was tried
-/// last.
-fn specialize(graph: &mut Graph) -> Result<Residual, Failed> {
-    let mut tried = Err(Box::default());
-    for budget in BUDGETS {
-        graph.options.pe_budget = budget;
-        tried = graph.residual();
-        if !tried.as_ref().is_err_and(|failed| is_divergence(failed)) {
-            break;
-        }
-    }
-    tried
-}
-
-fn sizes(graph: &Graph, residual: &World) -> Size {
-    let world = &*graph.world;
-    let (source, _) = Nest::of_program(world, &world.roots());
-    // All continuations of the residual program are reachable.
-    let n = residual.n_conts() as f64;
-    let for_each_of_source = n / source.conts.len().max(1) as f64;
-    // The record is made with the budget that was tried last.
-    let recorded = (for_each_of_source > LARGE).then(|| graph.specialize(true).ok()).flatten();
-    let record = recorded.as_ref().and_then(Residual::record);
-    let for_each_asked = record.map(|record| n / (source.conts.len() as u64 + asked(world, record)) as f64);
-    Size { for_each_of_source, for_each_asked }
-}
-
-/// The number of continuations of all bodies that the program asks for, beside the source.
-fn asked(world: &World, record: &Record) -> u64 {
-    let facts = Facts::new(world, &world.roots());
-    let nest = &facts.nest;
-    // The size of the function or loop that begins with a continuation.
-    let mut size: SideTable<Cont, u64> = SideTable::default();
-    for &k in &nest.conts {
-        let mut at = Some(k);
-        while let Some(around) = at {
-            size[around] += 1;
-            at = nest.parent(around).filter(|_| !is_function(world, around));
-        }
-    }
-    let copies = record.rows.iter().map(|row| match (row.key.callee, row.key.outcome, row.key.why) {
-        (None, ..) => 0,
-        // Each unit that makes the only call of a function has a copy; a block stays the one it is.
-        (Some(k), _, Why::OnlyCall | Why::HaltedOnlyCall) => is_function(world, k) as u64 * size[k] * row.calls,
-        (Some(k), record::Outcome::Unfolded, Why::KnownLoop) => size[k] * row.calls,
-        (Some(k), record::Outcome::Unfolded | record::Outcome::Run, _) if is_function(world, k) => size[k] * row.calls,
-        (
-            Some(k),
-            record::Outcome::Specialized
-            | record::Outcome::Halted
-            | record::Outcome::Knot
-            | record::Outcome::Generalized,
-            _,
-        ) => size[k] * row.made,
-        _ => 0,
-    });
-    copies.sum()
-}
-
 /// Whether the report of an endless partial evaluation shows a known number that changes.
 fn counts(report: &str) -> bool {
     let shown = report.lines().filter_map(|l| l.split_once("over the last calls, ")?.1.split_once("` was "));
@@ -593,35 +445,6 @@ fn counts(report: &str) -> bool {
         let different: HashSet<&str> = values.split(", ").filter(is_number).collect();
         different.len() > 1
     })
-}
-
-/// The results of the program for all inputs: of `all`, which also calls the entries with known inputs, or else of
-/// `entry` for each list. `None` if it takes too long.
-fn interpret(world: &World, max_steps: u64, residual: bool) -> Result<Option<Vec<u32>>, String> {
-    let (entry, n_runs, inputs) = match (world.find_root("all"), world.find_root("entry")) {
-        // `all` is called once, because the interpreter compiles the whole program first.
-        (Some(all), _) => (all, INPUTS.len() as u64, &INPUTS[..1]),
-        (None, Some(entry)) => (entry, 1, INPUTS),
-        (None, None) => return Err("no `entry`".into()),
-    };
-    let options = nyala_interp::Options { max_steps: Some(n_runs * max_steps), residual, ..Default::default() };
-    // The parameters without memory and the return continuation.
-    let n_params = world.params(entry).len().saturating_sub(2);
-    let mut all = Vec::new();
-    for inputs in inputs {
-        let inputs: Vec<u64> = inputs.iter().take(n_params).map(|&x| x.into()).collect();
-        match nyala_interp::run(world, entry, &inputs, &options) {
-            Ok(results) => all.extend(results.iter().map(|&r| r as u32)),
-            Err(fault) if fault.code() == "budget-spent" => return Ok(None),
-            Err(fault) => return Err(fault.diagnostic().message),
-        }
-    }
-    Ok(Some(all))
-}
-
-/// The result of native code for all inputs.
-fn run_native(residual: &Residual) -> Result<u32, Failed> {
-    Ok(residual.flat()?.load(&[])?.call_i32("all")? as u32)
 }
 
 // Random numbers.
@@ -664,6 +487,20 @@ impl Rng {
 mod tests {
     use super::*;
 
+    fn interpreted() -> Engines {
+        Engines {
+            native: false,
+            plain: false,
+            plain_turn: None,
+            c: false,
+            max_steps: MAX_STEPS,
+            cpus: vec![THIS_CPU],
+            checked: false,
+            other_level: 0,
+            has_limits: true,
+        }
+    }
+
     /// Each call of `f` passes another function, and is the only call of its copy. There are 1 + 3 + 9 + 27 copies.
     #[test]
     fn copies_with_one_call_are_asked_for() {
@@ -676,20 +513,48 @@ mod tests {
             extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {
                 f(x, |a| f(y ^ a, |b| f(z ^ b, |c| f(c ^ y, |d| d ^ w))))
             }";
-        let engines = Engines {
-            native: false,
-            plain: false,
-            c: false,
-            max_steps: MAX_STEPS,
-            cpus: vec![THIS_CPU],
-            has_limits: true,
-        };
-        let size = match check(program, &engines) {
+        let size = match check_all(program, &interpreted(), &Times::default()) {
             Outcome::Agrees(size) => size,
             Outcome::Fault(e) | Outcome::Diverges(e) => panic!("{e}"),
-            Outcome::Limited | Outcome::TooLong => panic!("not checked"),
+            Outcome::Limited | Outcome::Left(_) => panic!("not checked"),
         };
-        assert!(size.for_each_of_source > LARGE, "{}", size.for_each_of_source);
+        assert!(size.for_each_of_source > check::LARGE, "{}", size.for_each_of_source);
         assert!(size.for_each_asked.is_some_and(|n| n < 1.0), "{:?}", size.for_each_asked);
+    }
+
+    /// What is wrong with one body is said of it alone.
+    #[test]
+    fn bodies_are_judged_one_by_one() {
+        let entry = |body: &str| {
+            format!(
+                "extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {{ {body} }}
+                extern fn all() -> u32 {{ entry($1u32, $2u32, $3u32, $4u32) }}\n"
+            )
+        };
+        let bodies = [
+            entry("triple(x) ^ y"),
+            format!(
+                "fn @count(n: u32) -> u32 {{ if g0 == n {{ n }} else {{ count(n + 1u32) }} }}\n{}",
+                entry("count(x & 0u32)")
+            ),
+            entry("let mut i = x; while i > 0u32 { i |= y } i"),
+            entry("table((w & 7u32) as i32 + 4)"),
+            entry("x * y + z"),
+        ];
+        let made: Vec<Made> = (0..).zip(&bodies).map(|(seed, text)| Made::of_text(seed, text)).collect();
+        let checked = batch::check_together(&made, &interpreted(), &Times::default());
+        let said: Vec<&str> = checked
+            .iter()
+            .map(|c| match &c.outcome {
+                Outcome::Agrees(_) => "agrees",
+                Outcome::Left(Left::TooLong) => "too long",
+                Outcome::Left(Left::Meets) => "meets",
+                Outcome::Diverges(_) => "diverges",
+                Outcome::Limited => "limited",
+                Outcome::Fault(e) if e.starts_with("the source: ") => "wrong",
+                Outcome::Fault(e) => panic!("{e}"),
+            })
+            .collect();
+        assert_eq!(said, ["agrees", "diverges", "too long", "wrong", "agrees"]);
     }
 }

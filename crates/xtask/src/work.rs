@@ -20,11 +20,11 @@ pub struct Phase {
 }
 
 pub const PHASES: &[Phase] = &[
-    Phase { name: "programs", option: "", all: 12_000, of_order: 64, cost: 6.0 },
+    Phase { name: "programs", option: "", all: 3_200, of_order: 32, cost: 10.0 },
     Phase { name: "lanes", option: "--lanes ", all: 400, of_order: 1, cost: 5.0 },
     Phase { name: "input", option: "--front ", all: 40_000, of_order: 500, cost: 5.0 },
     Phase { name: "patterns", option: "--patterns ", all: 3_000, of_order: 100, cost: 6.0 },
-    Phase { name: "faults", option: "--faults ", all: 400, of_order: 4, cost: 4.0 },
+    Phase { name: "faults", option: "--faults ", all: 2_000, of_order: 50, cost: 8.0 },
 ];
 
 /// Performs an order.

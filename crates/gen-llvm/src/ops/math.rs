@@ -4,7 +4,7 @@ use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
 use crate::ops::casts::convert;
 use crate::ops::{Class, Lanes, class, number, number_text, prim, suffix, uniform};
-use crate::{gpu, libmvec, polynomials, rounding};
+use crate::{gpu, instructions, libmvec, polynomials, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
 use nyala_ir::scalar::float_value;
@@ -144,7 +144,11 @@ pub(crate) fn math(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args:
         f.operands[result.idx()] = value;
         return Ok(());
     }
-    f.operands[result.idx()] = math_value(f, op, prim, lanes, values)?;
+    let are_numbers = match (op, args) {
+        (Op::Fmin | Op::Fmax, &[a, b]) if !f.is_fast() && !f.e.target().is_gpu() => [f.is_number(a), f.is_number(b)],
+        _ => [false; 2],
+    };
+    f.operands[result.idx()] = math_value(f, op, prim, lanes, values, are_numbers)?;
     Ok(())
 }
 
@@ -209,19 +213,44 @@ end:
     symbol
 }
 
-/// The lesser or greater of two numbers; the other one if one is NaN; -0 is less than +0. See Note [The lesser of two numbers].
-fn lesser(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]: [&str; 2]) -> String {
+/// The lesser or greater of two numbers; the other one if one is NaN; -0 is less than +0. `are_numbers`: which is not NaN. See
+/// Note [The lesser of two numbers].
+fn lesser(
+    f: &mut FunctionEmitter,
+    op: Op,
+    prim: Prim,
+    lanes: Lanes,
+    [a, b]: [&str; 2],
+    are_numbers: [bool; 2],
+) -> String {
+    let is_less = op == Op::Fmin;
+    if f.e.target().dq {
+        return instructions::lesser(f, is_less, prim, lanes, [a, b], are_numbers);
+    }
+    // A number is the second operand, which `minps` returns if the first one is NaN.
+    let [a, b] = if are_numbers[0] { [b, a] } else { [a, b] };
     let unsigned = match prim.bits() {
         32 => Prim::U32,
         _ => Prim::U64,
     };
     let (float, int, mask) = (number_text(prim, lanes), number_text(unsigned, lanes), number_text(Prim::Bool, lanes));
-    let (relation, combine) = if op == Op::Fmin { ("olt", "or") } else { ("ogt", "and") };
-    let [less, one, equal, x, y, both, zero, either, none, result] = [(); 10].map(|()| f.temp());
+    let (relation, combine) = if is_less { ("olt", "or") } else { ("ogt", "and") };
+    let [less, one, equal, x, both, result] = [(); 6].map(|()| f.temp());
     f.line(format_args!("{less} = fcmp {relation} {float} {a}, {b}"));
     f.line(format_args!("{one} = select {mask} {less}, {float} {a}, {float} {b}"));
     f.line(format_args!("{equal} = fcmp oeq {float} {a}, {b}"));
     f.line(format_args!("{x} = bitcast {float} {a} to {int}"));
+    if are_numbers.contains(&true) {
+        // Of equal numbers, `one` is the second; others stay as they are.
+        let [bits, added] = [(); 2].map(|()| f.temp());
+        let none = uniform(unsigned, lanes, if is_less { 0 } else { u64::MAX });
+        f.line(format_args!("{added} = select {mask} {equal}, {int} {x}, {int} {none}"));
+        f.line(format_args!("{bits} = bitcast {float} {one} to {int}"));
+        f.line(format_args!("{both} = {combine} {int} {bits}, {added}"));
+        f.line(format_args!("{result} = bitcast {int} {both} to {float}"));
+        return result;
+    }
+    let [y, zero, either, none] = [(); 4].map(|()| f.temp());
     f.line(format_args!("{y} = bitcast {float} {b} to {int}"));
     f.line(format_args!("{both} = {combine} {int} {x}, {y}"));
     f.line(format_args!("{zero} = bitcast {int} {both} to {float}"));
@@ -240,7 +269,14 @@ fn scalar_call(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -
 }
 
 /// Computes halves in single precision (`fma` in double), and rounds once (see `nyala_ir::scalar`).
-fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values: Vec<String>) -> Result<String> {
+fn math_value(
+    f: &mut FunctionEmitter,
+    op: Op,
+    prim: Prim,
+    lanes: Lanes,
+    values: Vec<String>,
+    are_numbers: [bool; 2],
+) -> Result<String> {
     if prim == Prim::F16 {
         let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
         let values: Vec<String> = values.into_iter().map(|v| convert(f, v, prim, wide, lanes)).collect();
@@ -251,7 +287,7 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
                 f.line(format_args!("{sum} = fadd {ty} {product}, {c}"));
                 sum
             }
-            _ => math_value(f, op, wide, lanes, values)?,
+            _ => math_value(f, op, wide, lanes, values, are_numbers)?,
         };
         return Ok(convert(f, result, wide, prim, lanes));
     }
@@ -269,7 +305,7 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
             && fast(f).is_empty()
             && !f.e.target().is_gpu()
         {
-            return Ok(lesser(f, op, prim, lanes, [a, b]));
+            return Ok(lesser(f, op, prim, lanes, [a, b], are_numbers));
         }
         return Ok(call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, ""));
     }
@@ -299,4 +335,6 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
 // `llvm.minimumnum` has the meaning of `fmin`. But for AVX-512, LLVM 22 gives NaN for a NaN and a number that it knows
 // to be none, such as a converted integer. `llvm.minnum` leaves open what it returns for signaling NaNs, and which of two
 // zeros. So it is written out: a comparison and a selection are `minps`; equal numbers have the same bits, or are zeros,
-// whose sign bits are or-ed (and-ed for the greater).
+// whose sign bits are or-ed (and-ed for the greater). Where one operand is known to be a number, as in a reduction that starts with
+// one, it is the second of `minps`, and nothing is left to ask for NaN. AVX-512 DQ has an instruction that orders zeros; comparing
+// into a mask would take four times as long as `minps`.

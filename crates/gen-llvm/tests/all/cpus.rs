@@ -57,6 +57,10 @@ define <16 x i1> @g(<16 x float> %a, <16 x float> %b) {
   %c = fcmp ogt <16 x float> %a, %b
   ret <16 x i1> %c
 }
+define <8 x float> @d(<8 x i64> %a) {
+  %c = sitofp <8 x i64> %a to <8 x float>
+  ret <8 x float> %c
+}
 define i32 @h(i32 %a, i32 %b) {
   %c = shl i32 %a, %b
   ret i32 %c
@@ -84,5 +88,7 @@ define i32 @h(i32 %a, i32 %b) {
         };
         let expected = (bits, asm.contains("%k"), asm.contains("shlx"), asm.contains("vpermb"));
         assert_eq!((target.vector_bits, target.has_avx512(), target.bmi2, target.vbmi), expected, "{cpu}");
+        // Conversions of 64-bit integers are AVX-512 DQ.
+        assert_eq!(target.dq, asm.contains("vcvtqq2ps"), "{cpu}");
     }
 }

@@ -98,3 +98,11 @@ const WITH_VBMI: &str = "cannonlake diamondrapids emeraldrapids graniterapids gr
 pub(super) fn has_vbmi(cpu: &str) -> bool {
     WITH_VBMI.split_whitespace().any(|name| name == cpu)
 }
+
+/// Those with AVX-512 F, but without AVX-512 DQ and VL.
+const WITHOUT_DQ: &str = "knl knm mic_avx512";
+
+/// Whether a CPU with AVX-512 F has the AVX-512 DQ and VL instructions, too.
+pub(super) fn has_dq(cpu: &str) -> bool {
+    !WITHOUT_DQ.split_whitespace().any(|name| name == cpu)
+}

@@ -27,8 +27,6 @@ const STEPS_OF_REDUCTION: u64 = 4;
 const STEPS_OF_NODE: u64 = 10;
 /// The limits are looked at after so many steps at the latest.
 const STEPS_OF_LOOK: u64 = 1 << 20;
-/// The limit of all units together, as a multiple of that of one unit.
-const MAX_UNITS: f64 = 1.5;
 /// Limit on the blocks made of one continuation in one unit.
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
 /// Limit on the bytes of nodes, stubs and known contents of memory in one unit. Large arrays have many bytes and few nodes.
@@ -69,6 +67,8 @@ pub(super) struct Used {
 pub(super) struct Budget {
     /// Multiplies all limits.
     scale: f64,
+    /// The limit of all units together, as a multiple of that of one unit.
+    of_all: f64,
     /// Bodies entered.
     pub reductions: u64,
     /// What was looked at, in values, objects and the like.
@@ -103,9 +103,10 @@ struct Spent {
 }
 
 impl Budget {
-    pub fn new(scale: f64, may_start_again: bool) -> Budget {
+    pub fn new(scale: f64, of_all: f64, may_start_again: bool) -> Budget {
         Budget {
             scale,
+            of_all,
             reductions: 0,
             steps: Cell::new(0),
             next_look: STEPS_OF_LOOK,
@@ -123,6 +124,11 @@ impl Budget {
 
     pub fn scaled(&self, limit: u64) -> u64 {
         (limit as f64 * self.scale) as u64
+    }
+
+    /// The limit of all units together, where that of one unit is `max`.
+    fn of_all(&self, max: u64) -> u64 {
+        (max as f64 * self.of_all) as u64
     }
 
     pub fn reductions_left(&self) -> u64 {
@@ -216,11 +222,11 @@ impl Budget {
             ("residual nodes", unit.nodes, max_nodes, false),
             ("blocks of one function", unit.blocks, self.scaled(MAX_BLOCKS_PER_CONT), false),
             ("steps", unit.steps, max_steps, false),
-            ("unfoldings", self.reductions, of_all(max_reductions), true),
-            ("steps", self.steps.get(), of_all(max_steps), true),
-            ("residual nodes", size, of_all(max_nodes), true),
+            ("unfoldings", self.reductions, self.of_all(max_reductions), true),
+            ("steps", self.steps.get(), self.of_all(max_steps), true),
+            ("residual nodes", size, self.of_all(max_nodes), true),
             ("bytes", unit.bytes, self.max_bytes, false),
-            ("bytes", bytes, of_all(self.max_bytes), true),
+            ("bytes", bytes, self.of_all(self.max_bytes), true),
         ];
         let passed = limits.into_iter().find(|&(_, spent, limit, _)| spent > limit)?;
         let (what, _, limit, is_total) = passed;
@@ -237,11 +243,11 @@ impl Budget {
             || is_near(unit.nodes, max_nodes, 40_000)
             || is_near(unit.blocks, self.scaled(MAX_BLOCKS_PER_CONT), 2048)
             || is_near(unit.steps, self.scaled(MAX_STEPS), 2 * STEPS_OF_LOOK)
-            || is_near(self.steps.get(), of_all(self.scaled(MAX_STEPS)), 2 * STEPS_OF_LOOK)
-            || is_near(self.reductions, of_all(max_reductions), 4096)
-            || is_near(size, of_all(max_nodes), 40_000)
+            || is_near(self.steps.get(), self.of_all(self.scaled(MAX_STEPS)), 2 * STEPS_OF_LOOK)
+            || is_near(self.reductions, self.of_all(max_reductions), 4096)
+            || is_near(size, self.of_all(max_nodes), 40_000)
             || is_near(unit.bytes, self.max_bytes, self.max_bytes)
-            || is_near(bytes, of_all(self.max_bytes), self.max_bytes)
+            || is_near(bytes, self.of_all(self.max_bytes), self.max_bytes)
     }
 
     /// Whether to search for functions with too many copies, which is done at growing intervals.
@@ -254,11 +260,6 @@ impl Budget {
         }
         is_time
     }
-}
-
-/// The limit of all units together, where that of one unit is `max`.
-fn of_all(max: u64) -> u64 {
-    (max as f64 * MAX_UNITS) as u64
 }
 
 impl Evaluator<'_> {

@@ -2,7 +2,8 @@
 //! slopes of log time over log size: unrolled loops, functions, instances of libraries, stages of a pipeline, chains
 //! of joins.
 
-use super::slope;
+use super::{pictures, slope};
+use crate::plots::{Line, Lines, Value};
 use crate::root;
 use nyala::{Failed, Files, FrontEnd, Options};
 use std::fmt::Write as _;
@@ -78,7 +79,55 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
         }
     }
     say("\n".into());
+    if wanted("image pipeline: stages") {
+        say(draw_stages()?);
+    }
     Ok(block)
+}
+
+/// Seconds to flat code by the stages of a chain of `gaussian3` while each stage was specialized once for each path to it, on the
+/// machine of `bench/README.md`'s section; the last one was ended after 25 s, with 5.5 GB.
+const BEFORE: &[(usize, f64)] = &[(2, 0.45), (3, 2.5), (4, 25.0)];
+const CHAIN: [usize; 6] = [2, 3, 4, 8, 16, 32];
+
+/// Measures pipelines of some lengths, and draws the time over the number of stages.
+fn draw_stages() -> Result<String, String> {
+    let mut text = "time to flat code by stages, ms\n".to_string();
+    let only = |value| Value { value, interval: None };
+    let before = BEFORE.iter().map(|&(n, s)| (n as f64, only(1e3 * s))).collect();
+    let mut lines = vec![Line { name: "chain of gaussian3, before".into(), points: before, labels: Vec::new() }];
+    let families: [(&str, fn(usize) -> String); 2] =
+        [("chain of gaussian3", |n| pipeline(n, &FILTERS[..1])), ("mix of four filters", |n| pipeline(n, &FILTERS))];
+    for (name, program) in families {
+        let _ = write!(text, "  {name:<22}");
+        let programs = CHAIN.map(program);
+        let mut times = CHAIN.map(|_| Vec::new());
+        for _ in 0..super::suites::ROUNDS {
+            for (program, times) in programs.iter().zip(&mut times) {
+                touch_memory();
+                times.push(super::on_big_stack(|| once(program))?.1);
+            }
+        }
+        let mut points = Vec::new();
+        for (n, times) in CHAIN.into_iter().zip(times) {
+            let value = pictures::value(times.into_iter());
+            let _ = write!(text, " {n}: {:.1}", value.value);
+            points.push((n as f64, value));
+        }
+        text.push('\n');
+        lines.push(Line { name: name.into(), points, labels: Vec::new() });
+    }
+    let plot = Lines {
+        title: "Image pipelines: compile time by stages",
+        about: &pictures::about("processor time to flat code", "lower is better"),
+        x_label: "stages, each of which keeps its rows",
+        y_label: "ms",
+        lines: &lines,
+    };
+    let file = pictures::file("slopes", "stages")?;
+    crate::plots::lines(&plot, &file.path)?;
+    text.push_str(&file.drawn);
+    Ok(text)
 }
 
 /// Touches memory before a measurement. A virtual machine returns memory that was not used for some seconds to its
@@ -169,16 +218,21 @@ fn stencil(n: usize) -> Result<String, String> {
     ))
 }
 
-/// A chain of filters of several kinds, each of which keeps the rows that the next one reads.
+const FILTERS: [&str; 4] = [
+    "gaussian3(s, lanes(8))",
+    "window(convolve(s, row_mask(3, BINOMIAL3)), lanes(8))",
+    "window(pointwise(s, @|v| v * 0.5f), lanes(8))",
+    "window(gaussian5(s, lanes(4)), lanes(8))",
+];
+
 fn stages(n: usize) -> Result<String, String> {
-    let filters = [
-        "gaussian3(s, lanes(8))",
-        "window(convolve(s, row_mask(3, BINOMIAL3)), lanes(8))",
-        "window(pointwise(s, @|v| v * 0.5f), lanes(8))",
-        "window(gaussian5(s, lanes(4)), lanes(8))",
-    ];
+    Ok(pipeline(n, &FILTERS))
+}
+
+/// A chain of these filters in turns, each of which keeps the rows that the next one reads.
+fn pipeline(n: usize, filters: &[&str]) -> String {
     let lines: String = (0..n).map(|i| format!("let s = {};\n", filters[i % filters.len()])).collect();
-    Ok(format!(
+    format!(
         "use image::*;
         extern fn run(w: i32, h: i32) -> f32 {{
             let (from, to) = (make_plane[f32](w, h), make_plane[f32](w, h));
@@ -186,7 +240,7 @@ fn stages(n: usize) -> Result<String, String> {
             {lines} render(view(to), s, whole, lanes(8));
             view(to).get(0, 0)
         }}\n"
-    ))
+    )
 }
 
 fn matcher(n: usize) -> Result<String, String> {

@@ -3,11 +3,13 @@
 //! A program has one fault of a random kind, with operands that are known or not, at a random place: in straight code, in a branch,
 //! in a loop, before a loop that uses it or does not, in lanes, in parallel bodies, in functions that are unfolded or called. What is
 //! around is right, though near the limits: shifts and casts by any number, the last element of each array. Some programs are right
-//! altogether: these must end as in the interpreter.
+//! altogether: these must end as in the interpreter. Programs of one batch are functions of one executable, which is told which
+//! to run: compiling it serves all.
 
 use super::Rng;
 use crate::texts::output_within;
 use crate::{Tally, root};
+use nyala::{Files, FrontEnd, Options};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 const MAX_FAULTS: usize = 5;
+/// The number of programs in an executable. Two digits tell them apart.
+const TOGETHER: u64 = 50;
 /// The options of native code, in turns.
 const OPTIONS: [&[&str]; 4] = [&["-O3"], &["-O0"], &["-O1"], &["-O3", "--no-pe"]];
 const CHECKS: &str = "--check=bounds,overflow,null,uninit";
@@ -178,7 +182,7 @@ impl Program {
     }
 }
 
-/// A program, and the code of its report, if it goes wrong.
+/// A program as a function `run` of an integer that is zero, with those that it calls, and the code of its report, if it goes wrong.
 pub fn generate(seed: u64) -> (String, Option<&'static str>) {
     let mut rng = Rng::new(seed);
     let kind = rng.below(20);
@@ -207,15 +211,31 @@ pub fn generate(seed: u64) -> (String, Option<&'static str>) {
     }
     let Program { functions, main, .. } = p;
     let program = format!(
-        "static table = [1, 2, 3, 4];\nfn @known(x: i32) -> i32 {{ x }}\n{functions}fn main(argc: i32, _: &[&[u8]]) -> i32 {{\n    \
-         let zero = argc - 1;\n    let mut sum = 0;\n    let (heap, half, gone) = (alloc[i32](20), alloc[i32](16), alloc[i32](4));\n    \
+        "{functions}fn run(zero: i32) -> i32 {{\n    \
+         let mut sum = 0;\n    let (heap, half, gone) = (alloc[i32](20), alloc[i32](16), alloc[i32](4));\n    \
          let (out, lanes, zeros) = (alloc[i32](20), alloc[i32](32), alloc[i32](32));\n    let mut own = [1, .. 8];\n    \
          let mut mine: [i32 * 8];\n    let mut unread: [i32 * 9];\n    for i in range(0, 20) {{ heap(i) = i; out(i) = 0 }}\n    \
          for i in range(0, 32) {{ lanes(i) = 0; zeros(i) = zero }}\n    for i in range(0, 10) {{ half(i) = i }}\n    \
          for i in range(0, 4 + zero) {{ mine(i) = i; gone(i) = i; own(i) = i; unread(i) = i }}\n    free(gone);\n{main}    \
-         print_i32(sum ^ out(1) ^ lanes(2) ^ own(1) ^ heap(3));\n    0\n}}\n"
+         sum ^ out(1) ^ lanes(2) ^ own(1) ^ heap(3)\n}}\n"
     );
     (program, code)
+}
+
+/// A program that runs the one of these whose number, of two digits, is its argument.
+fn join(bodies: &[String]) -> String {
+    let mut program = "static table = [1, 2, 3, 4];\nfn @known(x: i32) -> i32 { x }\n".to_string();
+    for (i, body) in bodies.iter().enumerate() {
+        let _ = writeln!(program, "mod b{i} {{\n{body}extern fn run_{i}(zero: i32) -> i32 {{ run(zero) }}\n}}");
+    }
+    let _ = writeln!(
+        program,
+        "fn main(argc: i32, argv: &[&[u8]]) -> i32 {{\n    let at = (argv(1)(0) - '0') as i32 * 10 + (argv(1)(1) - '0') as i32;"
+    );
+    for i in 0..bodies.len() {
+        let _ = writeln!(program, "    if at == {i} {{ print_i32(b{i}::run_{i}(argc - 2)) }}");
+    }
+    program + "    0\n}\n"
 }
 
 /// What a run says: the code and the line of its report, or what it prints and its exit code.
@@ -225,18 +245,43 @@ enum Said {
     Ended(Option<i32>, String),
 }
 
-fn said(path: &Path, options: &[&str]) -> Result<Said, String> {
-    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let mut command = Command::new(nyala);
-    command.args(["run", "--allow", "constant-fault"]).args(options).arg(path);
-    let (code, out, err) = output_within(&mut command, TIME_LIMIT)?;
+/// What the interpreter says of each program.
+fn interpreted(program: &str, n: usize) -> Result<Vec<Said>, String> {
+    let options = Options { allow: vec!["constant-fault".into()], ..Options::default() };
+    let graph = FrontEnd::new(options, Files::of("p.impala", program)).graph().map_err(|e| e.render(false))?;
+    let world = &*graph.world;
+    let mut all = Vec::new();
+    for i in 0..n {
+        let root = world.find_root(&format!("run_{i}")).ok_or("a function is missing")?;
+        all.push(match nyala_interp::run(world, root, &[0], &nyala_interp::Options::default()) {
+            Ok(results) => Said::Ended(Some(0), results.first().map_or(String::new(), |&r| (r as i32).to_string())),
+            Err(fault) => {
+                let mut report = graph.report.clone();
+                report.sink.diagnostics.clear();
+                let said = report.report(fault.diagnostic());
+                let place = said.sink.diagnostics.first().map(|d| said.sources.place(d.primary.span));
+                let place = place.unwrap_or_default();
+                Said::Stopped(fault.code().into(), line_of(&place))
+            }
+        });
+    }
+    Ok(all)
+}
+
+/// The line of a place, `FILE:LINE:COLUMN`.
+fn line_of(place: &str) -> String {
+    place.rsplit(':').nth(1).unwrap_or_default().into()
+}
+
+/// What an executable says of a program.
+fn said(executable: &Path, number: usize) -> Result<Said, String> {
+    let (code, out, err) = output_within(Command::new(executable).arg(format!("{number:02}")), TIME_LIMIT)?;
     let mut lines = err.lines().skip_while(|l| !l.starts_with("error["));
     let (first, place) = (lines.next(), lines.find(|l| l.trim_start().starts_with("--> ")));
     Ok(match (code, first, place) {
         (Some(STOPPED), Some(first), Some(place)) => {
             let code = first.trim_start_matches("error[").split(']').next().unwrap_or_default();
-            let line = place.rsplit(':').nth(1).unwrap_or_default();
-            Said::Stopped(code.into(), line.into())
+            Said::Stopped(code.into(), line_of(place))
         }
         _ => Said::Ended(code, if code == Some(0) { out } else { format!("{out}{err}") }),
     })
@@ -252,11 +297,14 @@ pub fn run(first: u64, time: Duration, max: u64, say: &dyn Fn(String)) -> Tally 
     }
     let (mut n, mut failed) = (0, 0);
     while n < max && failed < MAX_FAULTS && (n == 0 || start.elapsed() < time) {
-        let seed = first.wrapping_add(n);
-        n += 1;
-        let (program, code) = generate(seed);
-        if let Err(e) = compare(&folder.join("p.impala"), &program, code, seed) {
-            say(format!("FAILED random program with a fault, seed {seed}: {e}\n{program}"));
+        let seeds: Vec<u64> = (n..max.min(n + TOGETHER)).map(|i| first.wrapping_add(i)).collect();
+        let options = OPTIONS[(first.wrapping_add(n) / TOGETHER) as usize % OPTIONS.len()];
+        n += seeds.len() as u64;
+        for (seed, fault) in compare(&folder, &seeds, options) {
+            say(format!(
+                "FAILED random program with a fault, seed {seed}, {options:?}: {fault}\n{}",
+                join(&[generate(seed).0])
+            ));
             failed += 1;
         }
     }
@@ -266,18 +314,52 @@ pub fn run(first: u64, time: Duration, max: u64, say: &dyn Fn(String)) -> Tally 
     Tally { passed: (failed == 0) as usize, failed: (failed > 0) as usize, skipped: 0 }
 }
 
-fn compare(path: &Path, program: &str, code: Option<&str>, seed: u64) -> Result<(), String> {
-    std::fs::write(path, program).map_err(|e| format!("{}: {e}", path.display()))?;
-    let expected = said(path, &["--engine", "interp"])?;
-    match (&expected, code) {
-        (Said::Stopped(found, _), Some(code)) if found == code => {}
-        (Said::Ended(Some(0), _), None) => {}
-        _ => return Err(format!("the interpreter says {expected:?}, not {code:?}")),
+/// The seeds whose programs are reported otherwise than by the interpreter, and how.
+fn compare(folder: &Path, seeds: &[u64], options: &[&str]) -> Vec<(u64, String)> {
+    let (bodies, codes): (Vec<String>, Vec<_>) = seeds.iter().map(|&seed| generate(seed)).unzip();
+    match compare_all(folder, &join(&bodies), &codes, options) {
+        Ok(faults) => faults.into_iter().map(|(i, fault)| (seeds[i], fault)).collect(),
+        // One of them is refused: which one is found by halves.
+        Err(e) => match seeds {
+            [seed] => vec![(*seed, e)],
+            _ => {
+                let (one, other) = seeds.split_at(seeds.len() / 2);
+                [compare(folder, one, options), compare(folder, other, options)].concat()
+            }
+        },
     }
-    let options = OPTIONS[seed as usize % OPTIONS.len()];
-    let found = said(path, &[&["--no-cache", CHECKS], options].concat())?;
-    match found == expected {
-        true => Ok(()),
-        false => Err(format!("{options:?} says {found:?}, the interpreter {expected:?}")),
+}
+
+fn compare_all(
+    folder: &Path,
+    program: &str,
+    codes: &[Option<&str>],
+    options: &[&str],
+) -> Result<Vec<(usize, String)>, String> {
+    let (path, executable) = (folder.join("p.impala"), folder.join("p"));
+    std::fs::write(&path, program).map_err(|e| format!("{}: {e}", path.display()))?;
+    let all = interpreted(program, codes.len())?;
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let mut build = Command::new(nyala);
+    build.args(["build", CHECKS, "--allow", "constant-fault"]).args(options).arg(&path).arg("-o").arg(&executable);
+    let (code, _, err) = output_within(&mut build, TIME_LIMIT)?;
+    if code != Some(0) {
+        return Err(format!("`nyala build` ends with {code:?}: {err}"));
     }
+    let mut faults = Vec::new();
+    for (i, (expected, &code)) in all.iter().zip(codes).enumerate() {
+        match (expected, code) {
+            (Said::Stopped(found, _), Some(code)) if found == code => {}
+            (Said::Ended(Some(0), _), None) => {}
+            _ => {
+                faults.push((i, format!("the interpreter says {expected:?}, not {code:?}")));
+                continue;
+            }
+        }
+        let found = said(&executable, i)?;
+        if found != *expected {
+            faults.push((i, format!("{found:?}, the interpreter {expected:?}")));
+        }
+    }
+    Ok(faults)
 }

@@ -1,7 +1,8 @@
 //! Makes random programs around one `vectorize`: inputs of all element types; a body with divergent branches, loops,
 //! memory, calls and nested loops of lanes, which only writes to its own elements; and a sum of the written values. The
 //! form of the programs excludes undefined behavior: counters bound loops, fuel bounds recursion, masks bound indices,
-//! divisors are odd, signed numbers are computed as unsigned ones, and every operation on floats is exact.
+//! divisors are odd, signed numbers are computed as unsigned ones, and every operation on floats is exact. It is one file, since all
+//! statements use what is in scope.
 
 mod inner;
 
@@ -117,10 +118,14 @@ struct Maker {
     frozen: Vec<(String, Ty)>,
 }
 
+/// What stands before bodies.
+pub const HEAD: &str = include_str!("../../../../fuzz/lanes.impala");
+
+/// The text of a body.
 pub fn generate(seed: u64) -> String {
     let mut m = Maker {
         rng: Rng::new(seed ^ 0x1A_4E5),
-        out: include_str!("../../../../fuzz/lanes.impala").into(),
+        out: String::new(),
         indent: 0,
         n_names: 0,
         vars: Vec::new(),
@@ -465,8 +470,25 @@ impl Maker {
         }
     }
 
+    /// Reads and writes an element that may be another lane's, too. Where lanes of one vector meet there, the interpreter says so,
+    /// and the program is left out.
+    fn meet(&mut self) {
+        let mask = [511, 511, 127, 31][self.rng.below(4)];
+        let (at, e, name) = (self.expr(U32, 2), self.expr(U32, 2), self.name("at"));
+        let at = match self.rng.chance(50) {
+            true => format!("hash({at} + i as u32)"),
+            false => format!("({at} + i as u32 * {}u)", 1 + self.rng.below(9)),
+        };
+        self.line(&format!("let {name} = ({at} & {mask}u) as i32;"));
+        let op = ["=", "+=", "^="][self.rng.below(3)];
+        self.line(&format!("d.scratch({name}) {op} {e};"));
+    }
+
     /// Writes to an element that belongs to the lane.
     fn output(&mut self) {
+        if self.level == 1 && self.rng.chance(8) {
+            return self.meet();
+        }
         if self.level > 1 || self.rng.chance(10) {
             return self.own_row();
         }

@@ -1,4 +1,5 @@
-//! Makes random programs that end and have no undefined behavior: unsigned arithmetic, counters, fuel.
+//! Makes random programs that end and have no undefined behavior: unsigned arithmetic, counters, fuel. It is one file, since all
+//! statements use what is in scope.
 
 mod places;
 
@@ -60,15 +61,19 @@ struct Maker {
     n_recursive: usize,
 }
 
+/// What stands before bodies.
+pub const HEAD: &str = include_str!("../../../../fuzz/head.impala");
+
+/// The text of a body.
 pub fn generate(seed: u64) -> String {
     let mut m = Maker {
         rng: Rng(seed),
-        size: match seed / 2 % 20 {
+        size: match seed / 2 % 64 {
             0 => 2,
             1..5 => 1,
             _ => 0,
         },
-        out: include_str!("../../../../fuzz/head.impala").into(),
+        out: String::new(),
         functions: Vec::new(),
         n_names: 0,
         values: Vec::new(),
@@ -316,7 +321,8 @@ impl Maker {
 
     fn statement(&mut self) {
         let deep = self.depth > self.size;
-        match if deep { [0, 1, 2, 3, 4, 5, 11, 15, 16, 18, 19][self.rng.below(11)] } else { self.rng.below(22) } {
+        match if deep { [0, 1, 2, 3, 4, 5, 11, 15, 16, 18, 19][self.rng.below(11)] } else { self.rng.below(23) } {
+            22 => self.fault_beside(),
             19 | 20 => self.change_places(),
             21 => self.loop_to_end(),
             17 | 18 => self.change_functions(),

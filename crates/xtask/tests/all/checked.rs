@@ -224,6 +224,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "signed-overflow",
         "x + 2147483647",
     ),
+    // Two functions have the same known fault.
+    (
+        "fn @known(x: i32) -> i32 { x }\nfn early(x: i32) -> i32 {\n    if x > 5 { known(2147483647) + known(1) } else { x }\n}\nfn late(x: i32) -> i32 {\n    known(2147483647) + known(1) - x\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 { early(argc) + late(argc) }\n",
+        "signed-overflow",
+        "known(2147483647) + known(1) - x",
+    ),
     // Divisions, of the least number, by zero, in lanes.
     (
         "fn divide(a: i32, b: i32) -> i32 {\n    a / b\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 { divide(-2147483647 - argc, -argc) }\n",

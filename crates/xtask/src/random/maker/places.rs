@@ -1,5 +1,5 @@
-//! Statements of random programs: memory that is assigned from itself, and loops to the ends of integer types. Apart from the
-//! others, since each is long.
+//! Statements of random programs: memory that is assigned from itself, loops to the ends of integer types, and known faults that
+//! do not happen. Apart from the others, since each is long.
 
 use super::super::ENDS;
 use super::Maker;
@@ -90,5 +90,28 @@ impl Maker {
         let i = self.name("it");
         self.line(&format!("for {i} in {generator}({first}{a}({from}{ty}), {b}({to}{ty}){step}) {{"));
         self.loop_body(&i, generator == "parallel");
+    }
+
+    /// A computation in an unrolled loop, which overflows or divides by zero in the last round. There, a condition on something
+    /// unknown keeps it from running.
+    pub(super) fn fault_beside(&mut self) {
+        let (i, value) = (self.name("it"), self.name("v"));
+        let e = [
+            "{i} + 2147483645",
+            "{i} * 1000000000",
+            "-2147483646 - {i}",
+            "10 / (3 - {i})",
+            "10 % (3 - {i})",
+            "({i} as i8 + 125i8) as i32",
+            "(-126i8 - {i} as i8) as i32",
+            "({i} as i64 * 4000000000000000000i64 >> 7i64) as i32",
+        ][self.rng.below(8)];
+        let bound = self.expr(1);
+        self.line(&format!("let mut {value} = 1u32;"));
+        self.line(&format!("for {i} in unroll(0, 4) {{"));
+        let e = e.replace("{i}", &i);
+        self.line(&format!("    if ({i} as u32) <= {bound} % 3u32 {{ {value} = {value} * 3u32 + ({e}) as u32; }}"));
+        self.line("}");
+        self.values.push(value);
     }
 }
