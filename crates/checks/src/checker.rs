@@ -210,9 +210,9 @@ impl Checker<'_, '_> {
             let ty = self.code.function.ty(result);
             let size = self.code.types.pointee(ty).and_then(|ty| layout::size_align(self.code.types, ty));
             let (size, align) = size.unwrap_or((0, 1));
-            let args = [1, size, align].map(|n| self.code.function.constant(Const::Bits(n), i64));
+            let args = [size, align].map(|n| self.code.function.constant(Const::Bits(n), i64));
             self.code.span = span;
-            let made = self.call(self.tables.alloc_array, &args, Some(bytes));
+            let made = self.call(self.tables.variable, &args, Some(bytes));
             self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
             self.define_object(result);
         }
@@ -285,8 +285,7 @@ impl Checker<'_, '_> {
                 let bytes = self.bytes();
                 for variable in moved {
                     let address = self.op(Op::Bitcast, &[variable], bytes);
-                    let (site, calls) = (self.site(), self.calls_value(bytes));
-                    self.call(self.tables.free, &[address, site, calls], None);
+                    self.call(self.tables.end, &[address], None);
                 }
             }
             Terminator::TailCall { callee: Callee::Func(f), args, .. } if self.chained.contains(f) => {

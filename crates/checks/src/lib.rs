@@ -201,6 +201,8 @@ fn chained(module: &Module) -> FxHashSet<Func> {
 struct Tables {
     alloc: Func,
     alloc_array: Func,
+    variable: Func,
+    end: Func,
     free: Func,
     object: Func,
     fail: Func,
@@ -247,6 +249,8 @@ impl Tables {
         Tables {
             alloc: foreign("nyala_check_alloc", &[i64], &[bytes]),
             alloc_array: foreign("nyala_check_alloc_array", &[i64, i64, i64], &[bytes]),
+            variable: foreign("nyala_check_variable", &[i64, i64], &[bytes]),
+            end: foreign("nyala_check_end", &[bytes], &[]),
             free: foreign("nyala_check_free", &[bytes, bytes, bytes], &[]),
             object: foreign("nyala_check_object", &[u64, bytes], &[object]),
             fail: foreign("nyala_check_fail", &[i32, u64, object, bytes, bytes], &[]),

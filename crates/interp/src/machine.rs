@@ -794,7 +794,7 @@ impl Machine<'_> {
         let Some(bytes) = bytes else {
             return Err(invalid_access::allocation(n, size).into());
         };
-        Ok(self.l.allocate(bytes, 64)? as u64)
+        Ok(self.l.give(bytes, 64)? as u64)
     }
 
     fn make_closure(&mut self, d: Reg, entry: u32, list: u32) -> Result<()> {
