@@ -727,6 +727,11 @@ impl Checker<'_, '_> {
             let list = self.op(Op::Bitcast, &[frame], bytes);
             inst.args.push(list);
         }
+        if let (true, Some("nyala_panic_at"), &[_, text]) = (is_foreign, symbol.as_deref(), &inst.args[..]) {
+            let text = self.op(Op::Bitcast, &[text], bytes);
+            let (site, calls) = (self.site(), self.calls_value(bytes));
+            return self.push(InstOp::Call(self.tables.panic), &[text, site, calls], inst.result);
+        }
         if is_foreign && self.checks.needs_objects() {
             match (symbol.as_deref(), &inst.args[..]) {
                 (Some("nyala_alloc"), &[n]) if self.code.function.ty(n) == self.code.types.i64() => {
