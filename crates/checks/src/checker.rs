@@ -27,6 +27,7 @@ const ACCESS: u64 = 0;
 pub const OVERFLOW: u64 = 1;
 pub const UNINITIALIZED: u64 = 2;
 pub const DIVISION: u64 = 3;
+const UNDEFINED: u64 = 4;
 
 /// An access of memory.
 pub struct Access {
@@ -709,7 +710,12 @@ impl Checker<'_, '_> {
     }
 
     fn call_of_program(&mut self, callee: Func, mut inst: Inst) {
-        for (report, what) in [(self.tables.overflow_in_lanes, OVERFLOW), (self.tables.division_in_lanes, DIVISION)] {
+        let stand_ins = [
+            (self.tables.overflow_in_lanes, OVERFLOW),
+            (self.tables.division_in_lanes, DIVISION),
+            (self.tables.undefined, UNDEFINED),
+        ];
+        for (report, what) in stand_ins {
             if Some(callee) == report {
                 let none = self.literal(Prim::U64, 0);
                 return self.report(what, none, None);

@@ -185,6 +185,17 @@ pub const FLAT: &[FlatPass] = &[
         ..ALWAYS
     },
     FlatPass {
+        // Before the vectorizer, which makes undefined values of its own.
+        name: "insert-undefined-checks",
+        about: "native code checks that numbers were given a value",
+        checks: Some(|checks| checks.uninit),
+        run: |module, _| {
+            nyala_checks::insert_undefined_checks(module);
+            Vec::new()
+        },
+        ..ALWAYS
+    },
+    FlatPass {
         // Before lanes become vectors: then it is not known any more which lane computes what.
         name: "insert-lane-checks",
         about: "lanes check that their arithmetic does not overflow",
