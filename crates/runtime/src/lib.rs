@@ -22,6 +22,7 @@ mod image;
 mod interrupts;
 mod launch;
 mod memory;
+mod places;
 mod platforms;
 mod print;
 mod stack;
@@ -61,7 +62,7 @@ pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyal
 pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyala_free};
 pub use platforms::{N_PLATFORMS, device_name, keep_kernels, kernel_cache, overview as device_overview};
 pub use print::*;
-pub use stack::{STACK, call_on_large_stack, nyala_start};
+pub use stack::{STACK, call_on_large_stack, nyala_start, nyala_start_with_places};
 pub use system::{
     asked_to_stop, end_by_closed_pipes, note_requests_to_stop, nyala_arg, nyala_argc, nyala_argv,
     nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns, nyala_time_ns,
