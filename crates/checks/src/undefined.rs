@@ -15,7 +15,8 @@
 //! That function does not exist: its calls become reports when the other checks are inserted. A result that is not used in any
 //! case is no use of its operands, but undefined if they are.
 //!
-//! Not checked are arguments and results of the program's own functions, parts of aggregates, and code in lanes.
+//! Not checked are numbers that are stored, arguments and results of the program's own functions, parts of aggregates, and code in
+//! lanes.
 
 use super::code::Code;
 use super::lanes::in_lanes;
