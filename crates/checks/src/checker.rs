@@ -27,6 +27,7 @@ const ACCESS: u64 = 0;
 pub const OVERFLOW: u64 = 1;
 pub const UNINITIALIZED: u64 = 2;
 pub const DIVISION: u64 = 3;
+const UNDEFINED: u64 = 4;
 
 /// An access of memory.
 pub struct Access {
@@ -210,9 +211,9 @@ impl Checker<'_, '_> {
             let ty = self.code.function.ty(result);
             let size = self.code.types.pointee(ty).and_then(|ty| layout::size_align(self.code.types, ty));
             let (size, align) = size.unwrap_or((0, 1));
-            let args = [1, size, align].map(|n| self.code.function.constant(Const::Bits(n), i64));
+            let args = [size, align].map(|n| self.code.function.constant(Const::Bits(n), i64));
             self.code.span = span;
-            let made = self.call(self.tables.alloc_array, &args, Some(bytes));
+            let made = self.call(self.tables.variable, &args, Some(bytes));
             self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
             self.define_object(result);
         }
@@ -285,8 +286,7 @@ impl Checker<'_, '_> {
                 let bytes = self.bytes();
                 for variable in moved {
                     let address = self.op(Op::Bitcast, &[variable], bytes);
-                    let (site, calls) = (self.site(), self.calls_value(bytes));
-                    self.call(self.tables.free, &[address, site, calls], None);
+                    self.call(self.tables.end, &[address], None);
                 }
             }
             Terminator::TailCall { callee: Callee::Func(f), args, .. } if self.chained.contains(f) => {
@@ -710,7 +710,12 @@ impl Checker<'_, '_> {
     }
 
     fn call_of_program(&mut self, callee: Func, mut inst: Inst) {
-        for (report, what) in [(self.tables.overflow_in_lanes, OVERFLOW), (self.tables.division_in_lanes, DIVISION)] {
+        let stand_ins = [
+            (self.tables.overflow_in_lanes, OVERFLOW),
+            (self.tables.division_in_lanes, DIVISION),
+            (self.tables.undefined, UNDEFINED),
+        ];
+        for (report, what) in stand_ins {
             if Some(callee) == report {
                 let none = self.literal(Prim::U64, 0);
                 return self.report(what, none, None);
@@ -727,6 +732,11 @@ impl Checker<'_, '_> {
             self.store_part(frame, 0, place);
             let list = self.op(Op::Bitcast, &[frame], bytes);
             inst.args.push(list);
+        }
+        if let (true, Some("nyala_panic_at"), &[_, text]) = (is_foreign, symbol.as_deref(), &inst.args[..]) {
+            let text = self.op(Op::Bitcast, &[text], bytes);
+            let (site, calls) = (self.site(), self.calls_value(bytes));
+            return self.push(InstOp::Call(self.tables.panic), &[text, site, calls], inst.result);
         }
         if is_foreign && self.checks.needs_objects() {
             match (symbol.as_deref(), &inst.args[..]) {

@@ -150,7 +150,7 @@ fn require(code: &mut Code, holds: Value, report: Func) {
 }
 
 /// Functions that lanes run.
-fn in_lanes(module: &Module) -> Vec<Func> {
+pub(super) fn in_lanes(module: &Module) -> Vec<Func> {
     let mut seen: FxHashSet<Func> = FxHashSet::default();
     let insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);
     let mut work: Vec<Func> = insts

@@ -43,6 +43,7 @@ mod lanes;
 mod needed;
 mod races;
 mod shadows;
+mod undefined;
 mod versions;
 
 use checker::Checker;
@@ -54,6 +55,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub use constants::{constant_faults, wrap_constants};
 pub use lanes::insert_lane_checks;
 pub use races::{find_races, has_launches};
+pub use undefined::insert_undefined_checks;
 
 /// Limit on the instructions of a function into which bodies of loops are inlined.
 const MAX_FUNCTION: usize = 100_000;
@@ -201,9 +203,12 @@ fn chained(module: &Module) -> FxHashSet<Func> {
 struct Tables {
     alloc: Func,
     alloc_array: Func,
+    variable: Func,
+    end: Func,
     free: Func,
     object: Func,
     fail: Func,
+    panic: Func,
     initialized: Func,
     is_initialized: Func,
     wrote: Func,
@@ -213,6 +218,8 @@ struct Tables {
     /// What stands for reports in lanes: of an overflow, of a division by zero.
     overflow_in_lanes: Option<Func>,
     division_in_lanes: Option<Func>,
+    /// What stands for reports of undefined values.
+    undefined: Option<Func>,
     statics: (GlobalId, Ty),
     /// How many functions the program had before.
     n_funcs: usize,
@@ -223,6 +230,7 @@ impl Tables {
         let n_funcs = module.funcs.len();
         let report = |symbol| module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(symbol));
         let (overflow_in_lanes, division_in_lanes) = (report(lanes::OVERFLOW), report(lanes::DIVISION));
+        let undefined = report(undefined::UNDEFINED);
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));
         let (bytes, object) = (t.ptr(u8), object_ty(t));
@@ -247,9 +255,12 @@ impl Tables {
         Tables {
             alloc: foreign("nyala_check_alloc", &[i64], &[bytes]),
             alloc_array: foreign("nyala_check_alloc_array", &[i64, i64, i64], &[bytes]),
+            variable: foreign("nyala_check_variable", &[i64, i64], &[bytes]),
+            end: foreign("nyala_check_end", &[bytes], &[]),
             free: foreign("nyala_check_free", &[bytes, bytes, bytes], &[]),
             object: foreign("nyala_check_object", &[u64, bytes], &[object]),
             fail: foreign("nyala_check_fail", &[i32, u64, object, bytes, bytes], &[]),
+            panic: foreign("nyala_check_panic", &[bytes, bytes, bytes], &[]),
             initialized: foreign("nyala_check_initialized", &[u64, u64, object, bytes, bytes], &[]),
             is_initialized: foreign("nyala_check_is_initialized", &[u64, u64, object], &[bool_ty]),
             wrote: foreign("nyala_check_wrote", &[u64, u64, object], &[]),
@@ -258,6 +269,7 @@ impl Tables {
             lanes: foreign("nyala_check_lanes", &[u64, bytes, i64, u64, u64, object, bytes, bytes, bytes], &[]),
             overflow_in_lanes: overflow_in_lanes.map(Func::from_idx),
             division_in_lanes: division_in_lanes.map(Func::from_idx),
+            undefined: undefined.map(Func::from_idx),
             statics: (statics, ty),
             n_funcs,
         }

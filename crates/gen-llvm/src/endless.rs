@@ -15,14 +15,14 @@
 //! with effects may have been left by a function that it calls, as `exit`: then the other module is the result, whose loops do
 //! what the machine does.
 //!
-//! Not handled: what is concluded from divisions by zero and from uninitialized memory.
+//! Not handled: what is concluded from divisions of vectors and of numbers of 128 bits.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
-use inkwell::builder::BuilderError;
+use inkwell::builder::{Builder, BuilderError};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
-use inkwell::values::{AsValueRef, BasicValue, FunctionValue, InstructionOpcode, InstructionValue};
+use inkwell::values::{AsValueRef, BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue};
 use llvm_sys::LLVMAtomicOrdering;
 use llvm_sys::core::{
     LLVMCanValueUseFastMathFlags, LLVMConstNull, LLVMGEPSetNoWrapFlags, LLVMGetNumOperands, LLVMGetNumSuccessors,
@@ -216,10 +216,40 @@ pub(crate) fn trap(module: &Module) -> Result<(), BuilderError> {
     Ok(())
 }
 
+/// Hides from a division by what it divides, so that nothing follows from it: that number is not 0.
+fn hide_divisor<'ctx>(builder: &Builder<'ctx>, division: InstructionValue<'ctx>) -> Result<(), BuilderError> {
+    let divisor = match division.get_operand(1).and_then(|o| o.value()) {
+        Some(BasicValueEnum::IntValue(divisor)) if !divisor.is_const() => divisor,
+        _ => return Ok(()),
+    };
+    let (ty, context) = (divisor.get_type(), divisor.get_type().get_context());
+    let wide = match ty.get_bit_width() {
+        ..=32 => context.i32_type(),
+        33..=64 => context.i64_type(),
+        _ => return Ok(()),
+    };
+    builder.position_before(&division);
+    let number = builder.build_int_z_extend(divisor, wide, "")?;
+    let asm_ty = wide.fn_type(&[wide.into()], false);
+    let asm = context.create_inline_asm(asm_ty, String::new(), "=r,0".into(), false, false, None, false);
+    let hidden = builder.build_indirect_call(asm_ty, asm, &[number.into()], "")?;
+    let hidden = hidden.try_as_basic_value().unwrap_basic().into_int_value();
+    let hidden = builder.build_int_truncate(hidden, ty, "")?;
+    division.set_operand(1, hidden);
+    Ok(())
+}
+
 /// Takes away what says that something does not happen: that numbers do not overflow, that addresses lie within blocks, that
-/// floats are not NaN, that values are defined.
-pub(crate) fn forget(module: &Module) {
-    for inst in module.get_functions().flat_map(|f| f.get_basic_blocks()).flat_map(|b| b.get_instructions()) {
+/// floats are not NaN, that values are defined, that nothing is divided by zero.
+pub(crate) fn forget(module: &Module, is_gpu: bool) -> Result<(), BuilderError> {
+    use InstructionOpcode::{SDiv, SRem, UDiv, URem};
+    let all = || module.get_functions().flat_map(|f| f.get_basic_blocks()).flat_map(|b| b.get_instructions());
+    let divides = |i: &InstructionValue| matches!(i.get_opcode(), UDiv | URem | SDiv | SRem);
+    let builder = module.get_context().create_builder();
+    for division in all().filter(|i| divides(i) && !is_gpu).collect::<Vec<_>>() {
+        hide_divisor(&builder, division)?;
+    }
+    for inst in all() {
         let v = inst.as_value_ref();
         // SAFETY: flags are set of instructions that have them; constants have the types of the operands that they replace.
         unsafe {
@@ -244,4 +274,5 @@ pub(crate) fn forget(module: &Module) {
             }
         }
     }
+    Ok(())
 }

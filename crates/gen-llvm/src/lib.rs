@@ -54,7 +54,7 @@ pub use emit::{Emitted, emit_module, emit_text, quote};
 pub use gpu::{needs_libdevice, without_libdevice};
 pub use jit::{Jit, call_entry, time_calls};
 pub use library::{LLVM_LIBRARY, llvm_version, load_llvm};
-pub use locate::Place;
+pub use locate::{Place, Places, places};
 pub use module::{LlvmModule, emit};
 pub use options::{Options, Sanitizer};
 pub use origins::Lines;

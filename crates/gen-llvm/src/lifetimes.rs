@@ -69,7 +69,8 @@ impl Lifetimes {
                 return;
             }
         }
-        *effort -= order.len();
+        let Some(left) = effort.checked_sub(order.len()) else { return };
+        *effort = left;
         self.begins.insert(slot.value);
         for b in order {
             let next = || function.block(b).term.edges().map(|e| e.block);

@@ -22,15 +22,54 @@ pub(crate) fn code(object: &[u8]) -> Option<(u64, String, u64)> {
     Some((text.size(), anchor.name().ok()?.to_string(), anchor.address() - text.address()))
 }
 
+/// The places of an object's code: an exported function, its offset in the code, the code's size, and the offsets from which on
+/// code is of another place than before it.
+pub struct Places {
+    /// An exported function.
+    pub anchor: String,
+    /// Its offset in the code.
+    pub anchor_offset: u64,
+    /// The number of bytes of the code.
+    pub size: u64,
+    /// Offset and place, in order. Code before the first one is of no place.
+    pub places: Vec<(u64, Place)>,
+}
+
+/// The places of an object's code, if it has debug information.
+pub fn places(object: &[u8]) -> Option<Places> {
+    let (size, anchor, anchor_offset) = code(object)?;
+    let found = with_lines(object, |lines| {
+        let mut places: Vec<(u64, Place)> = Vec::new();
+        for (offset, _, _) in lines.find_location_range(0, size).ok()? {
+            if let Some(place) = find_in(lines, offset)
+                && places.last().is_none_or(|(_, last)| *last != place)
+            {
+                places.push((offset, place));
+            }
+        }
+        Some(places)
+    });
+    Some(Places { anchor, anchor_offset, size, places: found? })
+}
+
 /// The source location of the instruction at `offset` of an object's code.
 pub(crate) fn find(object: &[u8], offset: u64) -> Option<Place> {
+    with_lines(object, |lines| find_in(lines, offset))
+}
+
+type Lines<'a> = Context<EndianSlice<'a, LittleEndian>>;
+
+fn with_lines<T>(object: &[u8], f: impl FnOnce(&Lines) -> Option<T>) -> Option<T> {
     let file = object::File::parse(object).ok()?;
     let load = |id: SectionId| match file.section_by_name(id.name()) {
         Some(section) => relocated(&file, &section),
         None => Ok(Vec::new()),
     };
     let sections = DwarfSections::load(load).ok()?;
-    let context = Context::from_dwarf(sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian))).ok()?;
+    f(&Context::from_dwarf(sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian))).ok()?)
+}
+
+fn find_in(context: &Lines, offset: u64) -> Option<Place> {
     let mut frames = context.find_frames(offset).skip_all_loads().ok()?;
     let mut best: Option<Place> = None;
     // From the innermost inlined function outward, up to one whose line is known.

@@ -182,7 +182,7 @@ impl LlvmModule {
     /// Settles what becomes of endless loops, see `endless.rs`.
     fn settle(&mut self, loops: &Loops) -> Result<(), Box<Diagnostic>> {
         let mut other = LlvmModule::new(&self.text, &self.target, &self.options, &self.asm_checks)?;
-        endless::forget(&other.module);
+        endless::forget(&other.module, self.target.is_gpu()).map_err(bug)?;
         other.run_pipeline()?;
         match loops.compare(&Loops::of(&other.module)) {
             Outcome::Keep => {}

@@ -327,6 +327,13 @@ impl<'w> Linker<'w> {
         Ok(at)
     }
 
+    /// Allocates memory that the program may give back.
+    pub fn give(&mut self, size: usize, align: usize) -> Result<usize> {
+        let at = self.allocate(size, align)?;
+        self.memory.give(at);
+        Ok(at)
+    }
+
     /// Notes an access by the code before `pc`, of a leaf, which becomes `written`. It is a fault if iterations race.
     #[inline]
     pub fn note(&mut self, address: usize, leaf: Leaf, written: Option<u64>, pc: usize) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::compile::compile;
 use crate::diagnostics::{self, undefined_call, uninitialized_read};
 use crate::diagnostics::{broken_promise, budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
 use crate::eval;
-use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
+use crate::externals::{ForeignKind, HALT, LANE_END, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Class, Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts};
 use crate::lanes::{Group, State};
@@ -480,7 +480,13 @@ impl Machine<'_> {
                 break;
             }
             let word = self.heap.words[self.heap.base(frame) + ret as usize];
-            let closure = Closure(word);
+            // What leads to an iteration or a lane is what leads to its launch.
+            let mut closure = Closure(word);
+            for (i, group) in self.groups.iter().enumerate().rev() {
+                if closure.0 == Closure::numbered(LANE_END, i + 1).0 {
+                    closure = group.next;
+                }
+            }
             let Some(&Entry::Block { func, pc, .. }) = self.l.entries.get(closure.entry() as usize) else { break };
             if !self.heap.is_alive(closure) {
                 break;
@@ -788,7 +794,7 @@ impl Machine<'_> {
         let Some(bytes) = bytes else {
             return Err(invalid_access::allocation(n, size).into());
         };
-        Ok(self.l.allocate(bytes, 64)? as u64)
+        Ok(self.l.give(bytes, 64)? as u64)
     }
 
     fn make_closure(&mut self, d: Reg, entry: u32, list: u32) -> Result<()> {

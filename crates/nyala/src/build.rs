@@ -14,7 +14,9 @@ use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
 use nyala_gen_llvm::Sanitizer;
 use object::{Object, ObjectSymbol};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -124,8 +126,10 @@ impl FrontEnd {
         if options.sanitizer == Some(Sanitizer::Thread) {
             warn_of_threads(report, module);
         }
-        let folder = std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default();
-        let mut code = Code::of(&flat, options.debug.then_some(&*folder))?;
+        let folder = current_folder();
+        // An executable reports faults with their lines.
+        let has_lines = options.debug || kind == Kind::Exe;
+        let mut code = Code::of(&flat, has_lines.then_some(&*folder))?;
         let object = code.object()?;
         let report = &mut code.report;
         let made = match kind {
@@ -191,12 +195,15 @@ fn add_start(report: &mut Report, module: &mut Module) -> Result<(), Failed> {
     let result = if rets.is_empty() { b.literal(nyala_ir::Prim::I32, 0) } else { result };
     b.terminate(Terminator::Return(vec![result]));
 
-    let start = module.declare("start", Linkage::Foreign("nyala_start".into()), &[code, params[0], params[1]], &[i32]);
+    let all = [code, params[0], params[1], code];
+    let start = module.declare("start", Linkage::Foreign("nyala_start_with_places".into()), &all, &[i32]);
+    let places = module.declare("start.places", Linkage::Foreign(PLACES.into()), &[], &[]);
     let c_main = module.declare("start.main", Linkage::Exported("main".into()), &params, &[i32]);
     let mut b = FunctionBuilder::new(module, c_main);
     let entry = b.entry(&["argc", "argv"]);
     let program = b.function.constant(Const::CFunc(program), code);
-    let args = [program, b.param(entry, 0), b.param(entry, 1)];
+    let places = b.function.constant(Const::CFunc(places), code);
+    let args = [program, b.param(entry, 0), b.param(entry, 1), places];
     let result = b.call(start, &args, &[i32]);
     b.terminate(Terminator::Return(vec![result]));
     Ok(())
@@ -214,11 +221,14 @@ fn link(
     let folder = temporary_folder()?;
     let Options { debug, sanitizer, .. } = *options;
     let linker = Linker { folder: folder.path(), debug, sanitizer };
-    let program = linker.write("program.o", object)?;
+    let mut program = vec![linker.write("program.o", object)?];
+    if kind == Kind::Exe {
+        program.push(linker.write("places.s", table_of_places(object).as_bytes())?);
+    }
     let runtime = if needs_runtime(object) { Some(find_runtime()?) } else { None };
     let result = folder.path().join("result");
     match kind {
-        Kind::StaticLib => linker.static_lib(&program, runtime.as_deref(), exports, out, &result)?,
+        Kind::StaticLib => linker.static_lib(&program[0], runtime.as_deref(), exports, out, &result)?,
         _ => linker.image(kind, &program, runtime.as_deref(), exports, inputs, out, &result)?,
     }
     deliver(&result, out)
@@ -322,6 +332,48 @@ fn made_runtime() -> Result<PathBuf, String> {
     Ok(library)
 }
 
+fn current_folder() -> String {
+    std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default()
+}
+
+/// The symbol of an executable's table of places.
+const PLACES: &str = "nyala_places";
+
+/// The places of an executable's code, in assembly, for the runtime's `places.rs`, which describes the table.
+fn table_of_places(object: &[u8]) -> String {
+    let folder = current_folder();
+    let found = nyala_gen_llvm::places(object);
+    let mut texts: Vec<String> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut rows = String::new();
+    let (mut n, mut start, mut size) = (0, "0".to_string(), 0);
+    if let Some(found) = found {
+        (n, size) = (found.places.len(), found.size);
+        start = format!("{} - {}", found.anchor, found.anchor_offset);
+        for (offset, place) in found.places {
+            let line = match place.line {
+                0 => String::new(),
+                line => format!(", {}:{line}", place.file.strip_prefix(&format!("{folder}/")).unwrap_or(&place.file)),
+            };
+            let text = format!(" in `{}`{line}", place.function);
+            let number = *numbers.entry(text).or_insert_with_key(|text| {
+                texts.push(text.clone());
+                texts.len() - 1
+            });
+            let _ = writeln!(rows, "    .long {offset}, {number}");
+        }
+    }
+    let mut out = format!(
+        "    .section .data.rel.ro,\"aw\"\n    .balign 8\n    .globl {PLACES}\n{PLACES}:\n    .8byte {start}, {size}, {n}\n{rows}"
+    );
+    for text in texts {
+        let bytes: Vec<String> = text.bytes().filter(|&b| b != 0).chain([0]).map(|b| b.to_string()).collect();
+        let _ = writeln!(out, "    .byte {}", bytes.join(","));
+    }
+    out.push_str("    .section .note.GNU-stack,\"\"\n");
+    out
+}
+
 /// Runs the system's compiler driver and binary tools in a temporary folder.
 struct Linker<'a> {
     folder: &'a Path,
@@ -378,7 +430,7 @@ impl Linker<'_> {
     fn image(
         &self,
         kind: Kind,
-        program: &Path,
+        program: &[PathBuf],
         runtime: Option<&Path>,
         exports: &[String],
         inputs: &[PathBuf],
@@ -399,7 +451,7 @@ impl Linker<'_> {
             }
         }
         cc.args(self.sanitizer.map(|s| format!("-fsanitize={}", s.name())));
-        cc.arg("-o").arg(result).arg(program);
+        cc.arg("-o").arg(result).args(program);
         cc.args(inputs.iter().map(|p| plain(p)));
         cc.args(runtime);
         cc.args(["-Xlinker", "--gc-sections", "-lm", "-lpthread", "-ldl"]);

@@ -13,6 +13,9 @@ use nyala_ir::World;
 use nyala_kernels::Devices;
 use nyala_vectorize::Note;
 
+/// Limit on the calls that a panic tells.
+const MAX_CALLS: usize = 8;
+
 /// A pass over the graph before partial evaluation.
 pub struct GraphPass {
     /// Its key in `--time-passes`.
@@ -182,6 +185,17 @@ pub const FLAT: &[FlatPass] = &[
         ..ALWAYS
     },
     FlatPass {
+        // Before the vectorizer, which makes undefined values of its own.
+        name: "insert-undefined-checks",
+        about: "native code checks that numbers were given a value",
+        checks: Some(|checks| checks.uninit),
+        run: |module, _| {
+            nyala_checks::insert_undefined_checks(module);
+            Vec::new()
+        },
+        ..ALWAYS
+    },
+    FlatPass {
         // Before lanes become vectors: then it is not known any more which lane computes what.
         name: "insert-lane-checks",
         about: "lanes check that their arithmetic does not overflow",
@@ -244,11 +258,32 @@ pub const FLAT: &[FlatPass] = &[
                 let mut text = nyala_base::diagnostics::bug::error(span.without_call(), "");
                 text.hints.clear();
                 text.add_calls(report.calls.around(span));
+                if report.is_library(span.file) {
+                    text.move_to_call(|span| !report.is_library(span.file));
+                }
                 let text = text.render(&report.sources, false);
                 text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
             };
             let place = |span: Span| report.sources.place(report.own_place(span));
             nyala_checks::insert_checks(module, options.checked(), &nyala_checks::Texts { site: &site, place: &place });
+            Vec::new()
+        },
+        ..ALWAYS
+    },
+    FlatPass {
+        // After checks, in which panics tell other calls, too.
+        name: "tell-calls",
+        about: "panics tell the calls that led to them",
+        run: |module, step| {
+            let report = &step.report;
+            let place = |span: Span| {
+                let mut text = report.sources.place(span);
+                for (name, call) in report.calls.around(span).take(MAX_CALLS) {
+                    text.push_str(&format!("\n  `{name}` called at {}", report.sources.place(call)));
+                }
+                text
+            };
+            nyala_flat::tell_calls(module, &place);
             Vec::new()
         },
         ..ALWAYS

@@ -4,9 +4,12 @@
 use crate::{Options, progress};
 use nyala_base::{Calls, Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_flat::ensure::Origins;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Limit on the reports of an error that is found at one place.
+const MAX_INSTANCES: usize = 8;
 
 /// Time and size of one pass.
 #[derive(Clone, Debug)]
@@ -91,11 +94,12 @@ impl Report {
         own.unwrap_or(span)
     }
 
-    /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. One
-    /// in a library is reported at the program's call of the library, once for each. Other places that matter are shown outside
-    /// of libraries: where these were called.
+    /// Adds the calls to findings in code of functions that were unfolded. A warning is reported once, for the first call; an error
+    /// for each, up to a limit, and the others are counted. A finding in a library is reported at the program's call of the library,
+    /// once for each. Other places that matter are shown outside of libraries: where these were called.
     fn add_calls(&mut self) {
-        let mut known: HashSet<(&'static str, Span, String)> = HashSet::new();
+        let mut known: HashMap<(&'static str, Span, String), Vec<(usize, Vec<Span>)>> = HashMap::new();
+        let mut repeats: Vec<usize> = Vec::new();
         let is_own = |span: &Span| !self.libraries.contains(&span.file);
         self.sink.diagnostics.retain_mut(|d| {
             let code = d.primary.span;
@@ -114,8 +118,24 @@ impl Report {
             if !is_own(&d.primary.span) {
                 d.move_to_call(is_own);
             }
-            known.insert((d.code, d.primary.span, d.message.clone()))
+            let places: Vec<Span> = d.others.iter().map(|label| label.span).collect();
+            let same = known.entry((d.code, d.primary.span, d.message.clone())).or_default();
+            let is_error = d.severity == Severity::Error;
+            let like = match is_error {
+                true => same.iter().find(|(_, known)| *known == places).or(same.get(MAX_INSTANCES - 1)),
+                false => same.first(),
+            };
+            if let Some(&(at, _)) = like {
+                repeats[at] += if is_error { 1 + d.repeats } else { 0 };
+                return false;
+            }
+            same.push((repeats.len(), places));
+            repeats.push(d.repeats);
+            true
         });
+        for (d, repeats) in self.sink.diagnostics.iter_mut().zip(repeats) {
+            d.repeats = repeats;
+        }
     }
 
     /// A report that begins anew, of what happens when the program runs.

@@ -50,6 +50,8 @@ const FREED: u8 = 3;
 /// Size of the header before each block: its payload's size, start and size of all that it occupies, and a mark.
 const HEADER: usize = 32;
 const MARK: usize = 0x6e79_616c_6121;
+/// The mark of a block that the program may give back.
+const GIVEN: usize = MARK + 1;
 /// The least distance in bytes from a block's end to the next block's header.
 const MIN_REDZONE: usize = 16;
 /// Number of freed bytes that stay in the quarantine.
@@ -230,7 +232,7 @@ impl CheckedMemory {
         let live = |s: u8| s == UNINIT || s == INIT;
         // SAFETY: inside the arena; whether it is a header is checked by its content.
         let [bytes, _, _, mark] = unsafe { *self.header(addr) };
-        let plausible = mark == MARK && bytes <= self.size - (addr - self.base);
+        let plausible = matches!(mark, MARK | GIVEN) && bytes <= self.size - (addr - self.base);
         if self.shadow(addr - 1, 1)[0] != REDZONE || !plausible {
             return Err(MemoryFault::NotABlock);
         }
@@ -238,6 +240,24 @@ impl CheckedMemory {
             (0, _) => Ok(0),
             (_, FREED) => Err(MemoryFault::Dangling),
             (_, s) if live(s) => Ok(bytes),
+            _ => Err(MemoryFault::NotABlock),
+        }
+    }
+
+    /// Gives a block to the program, which may give it back by [`CheckedMemory::give_back`]. Other blocks are variables and the like.
+    pub fn give(&mut self, block: usize) {
+        if self.block_size(block).is_ok() {
+            // SAFETY: `block_size` has found a header.
+            unsafe { (*self.header(block))[3] = GIVEN }
+        }
+    }
+
+    /// Ends the life of the block that starts at `addr`, which was given to the program.
+    pub fn give_back(&mut self, addr: usize) -> Result<(), MemoryFault> {
+        self.block_size(addr)?;
+        // SAFETY: `block_size` has found a header.
+        match unsafe { (*self.header(addr))[3] } {
+            GIVEN => self.free(addr),
             _ => Err(MemoryFault::NotABlock),
         }
     }

@@ -152,6 +152,24 @@ impl Heap {
         (self.tables[region] as *mut Object).wrapping_add(number)
     }
 
+    /// Where the room for a block starts.
+    fn room(&self, region: usize, number: usize) -> usize {
+        self.start + (region << REGION) + (number << (LEAST + region as u32))
+    }
+
+    /// Ends the life of a block.
+    fn end(&self, region: usize, number: usize) {
+        let (object, room) = (self.object(region, number), 1 << (LEAST + region as u32));
+        // SAFETY: the tables are mapped, and so is the block, which nobody may use any more.
+        unsafe {
+            *object = Object { state: FREED, ..Object::new((*object).low, 0, [(*object).mask, (*object).shadow]) };
+            if room >= LARGE {
+                libc::madvise(self.room(region, number) as *mut _, room, libc::MADV_DONTNEED);
+            }
+        }
+        self.classes[region].lock().unwrap_or_else(PoisonError::into_inner).freed.push_back(number);
+    }
+
     fn allocate(&self, size: usize, align: usize) -> *mut u8 {
         // A byte more, so that an address just past the end is still in the block.
         let Some(room) = size.checked_add(1).and_then(usize::checked_next_power_of_two) else {
@@ -174,7 +192,7 @@ impl Heap {
             None => return std::ptr::null_mut(),
         };
         drop(class);
-        let low = self.start + (region << REGION) + (number << log);
+        let low = self.room(region, number);
         let object = Object::new(low, size, [usize::MAX, SHADOW]);
         // SAFETY: the tables are mapped, and the block belongs to nobody else.
         unsafe {
@@ -218,6 +236,31 @@ pub extern "C" fn nyala_check_alloc_array(n: i64, size: i64, align: i64) -> *mut
     pointer
 }
 
+/// Memory for a variable, which the program may not give back.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_check_variable(size: i64, align: i64) -> *mut u8 {
+    let (heap, size) = (heap(), usize::try_from(size).unwrap_or(usize::MAX));
+    // Such a block does not begin where its room does.
+    let ahead = usize::try_from(align).map_or(1, |align| align.clamp(1, crate::memory::MAX_ALIGN));
+    let room = size.checked_add(ahead).map_or(std::ptr::null_mut(), |size| heap.allocate(size, ahead));
+    let Some((region, number)) = heap.block(room as usize) else {
+        crate::system::fail(&format!("cannot allocate a variable of {size} bytes"))
+    };
+    let variable = room.wrapping_add(ahead);
+    // SAFETY: the tables are mapped, and the block belongs to nobody else.
+    unsafe { heap.object(region, number).write(Object::new(variable as usize, size, [usize::MAX, SHADOW])) };
+    variable
+}
+
+/// Ends the life of a variable of `nyala_check_variable`.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_check_end(variable: *mut u8) {
+    let heap = heap();
+    if let Some((region, number)) = heap.block(variable as usize) {
+        heap.end(region, number);
+    }
+}
+
 /// Frees memory of `nyala_check_alloc`, or foreign memory. `site` and `calls` are those of [`nyala_check_fail`].
 ///
 /// # Safety
@@ -232,16 +275,12 @@ pub unsafe extern "C" fn nyala_check_free(pointer: *mut u8, site: *const c_char,
     // SAFETY: the tables are mapped. Two threads that free one block at the same time may both succeed.
     unsafe {
         let object = heap.object(region, number);
-        if (*object).low != address || (*object).state == FREED {
+        let is_block = (*object).low == address && address == heap.room(region, number);
+        if !is_block || (*object).state == FREED {
             report(&MemoryFault::NotABlock, site, calls);
         }
-        let room = 1 << (LEAST + region as u32);
-        *object = Object { state: FREED, ..Object::new(address, 0, [(*object).mask, (*object).shadow]) };
-        if room >= LARGE {
-            libc::madvise(pointer.cast(), room, libc::MADV_DONTNEED);
-        }
     }
-    heap.classes[region].lock().unwrap_or_else(PoisonError::into_inner).freed.push_back(number);
+    heap.end(region, number);
 }
 
 /// The statics of a program: their objects, null before they are asked for, then pairs of an address and a size, up to a null
@@ -318,6 +357,7 @@ pub struct Call {
 const OVERFLOW: i32 = 1;
 const UNINITIALIZED: i32 = 2;
 const DIVISION: i32 = 3;
+const UNDEFINED: i32 = 4;
 
 /// Reports a fault, and ends the process with exit code 3. `site` is the text of the place, `calls` are those that lead there.
 ///
@@ -336,6 +376,7 @@ pub unsafe extern "C" fn nyala_check_fail(
         match what {
             OVERFLOW => end("signed-overflow", "signed integer overflow", "", site, calls),
             UNINITIALIZED => report(&MemoryFault::Uninitialized, site, calls),
+            UNDEFINED => end("uninitialized-read", "use of an uninitialized value", "write to it first", site, calls),
             DIVISION => end("division-by-zero", "division by zero", "", site, calls),
             _ if address < NULL => report(&MemoryFault::Null, site, calls),
             _ if !object.is_null() && (*object).state == FREED => report(&MemoryFault::Dangling, site, calls),
@@ -369,6 +410,33 @@ unsafe fn report(fault: &MemoryFault, site: *const c_char, calls: *const Call) -
 }
 
 unsafe fn end(code: &str, message: &str, hint: &str, site: *const c_char, calls: *const Call) -> ! {
+    // SAFETY: as for `nyala_check_fail`.
+    unsafe { show(code, message, hint, site, calls) }
+    crate::system::nyala_exit(3)
+}
+
+/// Reports a panic as the interpreter does, and ends the process like `nyala_panic`.
+///
+/// # Safety
+/// As for [`nyala_check_fail`]; `text` is null or a text that ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_check_panic(text: *const c_char, site: *const c_char, calls: *const Call) -> ! {
+    // SAFETY: the caller's promise; aborting ends the process.
+    unsafe {
+        let text = if text.is_null() { c"" } else { CStr::from_ptr(text) };
+        let text = crate::system::printable(&text.to_string_lossy());
+        show(
+            "panic",
+            &text,
+            "the program checks this itself, with `assert` or `panic`; find out what leads here",
+            site,
+            calls,
+        );
+        libc::abort()
+    }
+}
+
+unsafe fn show(code: &str, message: &str, hint: &str, site: *const c_char, calls: *const Call) {
     use std::fmt::Write;
     // SAFETY: as for `nyala_check_fail`.
     let text = |p: *const c_char| match p.is_null() {
@@ -388,7 +456,6 @@ unsafe fn end(code: &str, message: &str, hint: &str, site: *const c_char, calls:
     }
     crate::nyala_flush();
     eprint!("{report}");
-    crate::system::nyala_exit(3)
 }
 
 /// Ends the program unless all bytes are initialized.

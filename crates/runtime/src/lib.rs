@@ -22,6 +22,7 @@ mod image;
 mod interrupts;
 mod launch;
 mod memory;
+mod places;
 mod platforms;
 mod print;
 mod stack;
@@ -38,9 +39,9 @@ pub use channels::{
 };
 pub use checked::{CheckedMemory, MemoryFault};
 pub use checks::{
-    can_check, nyala_check_alloc, nyala_check_alloc_array, nyala_check_fail, nyala_check_free, nyala_check_given,
-    nyala_check_initialized, nyala_check_is_initialized, nyala_check_lanes, nyala_check_object, nyala_check_product,
-    nyala_check_wrote,
+    can_check, nyala_check_alloc, nyala_check_alloc_array, nyala_check_end, nyala_check_fail, nyala_check_free,
+    nyala_check_given, nyala_check_initialized, nyala_check_is_initialized, nyala_check_lanes, nyala_check_object,
+    nyala_check_panic, nyala_check_product, nyala_check_variable, nyala_check_wrote,
 };
 pub use environments::{
     nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared, nyala_variable,
@@ -61,7 +62,7 @@ pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyal
 pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyala_free};
 pub use platforms::{N_PLATFORMS, device_name, keep_kernels, kernel_cache, overview as device_overview};
 pub use print::*;
-pub use stack::{STACK, call_on_large_stack, nyala_start};
+pub use stack::{STACK, call_on_large_stack, nyala_start, nyala_start_with_places};
 pub use system::{
     asked_to_stop, end_by_closed_pipes, note_requests_to_stop, nyala_arg, nyala_argc, nyala_argv,
     nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns, nyala_time_ns,
@@ -82,8 +83,8 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
         }
         let mut table = table!(
             nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_channel_read nyala_channel_write
-            nyala_check_alloc nyala_check_alloc_array nyala_check_fail nyala_check_free nyala_check_given nyala_check_initialized
-            nyala_check_is_initialized nyala_check_lanes nyala_check_object nyala_check_product nyala_check_wrote
+            nyala_check_alloc nyala_check_alloc_array nyala_check_fail nyala_check_end nyala_check_free nyala_check_given nyala_check_panic nyala_check_initialized
+            nyala_check_is_initialized nyala_check_lanes nyala_check_object nyala_check_product nyala_check_variable nyala_check_wrote
             nyala_dead_continuation
             nyala_env nyala_environment nyala_event_elapsed nyala_event_follow nyala_event_free nyala_event_is_over
             nyala_event_record nyala_event_wait nyala_exit

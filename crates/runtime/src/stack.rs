@@ -2,6 +2,7 @@
 //! of address space, of which only touched pages take memory, and a guard area below.
 
 use crate::faults::{Fault, FaultKind, handle_faults, prepare_thread};
+use crate::places::Places;
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -84,13 +85,32 @@ pub unsafe extern "C" fn nyala_start(
     argc: i32,
     argv: *const *const c_char,
 ) -> i32 {
-    let describe = |fault: &Fault| {
+    // SAFETY: the caller's promise.
+    unsafe { nyala_start_with_places(main, argc, argv, std::ptr::null()) }
+}
+
+/// Like [`nyala_start`]; reports of faults name functions and lines of the table.
+///
+/// # Safety
+/// As for `nyala_start`; `places` is null or a table.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_start_with_places(
+    main: extern "C" fn(i32, *const *const c_char) -> i32,
+    argc: i32,
+    argv: *const *const c_char,
+    places: *const Places,
+) -> i32 {
+    // SAFETY: the caller's promise. The table is a constant.
+    let places: Option<&'static Places> = unsafe { places.as_ref() };
+    let describe = move |fault: &Fault| {
+        // SAFETY: the caller's promise.
+        let place = places.and_then(|places| unsafe { places.find(fault.instruction) }).unwrap_or_default();
         let address = fault.address.filter(|_| fault.kind == FaultKind::Access);
         let address = address.map(|a| format!(" at address {a:#x}")).unwrap_or_default();
         let kernel = fault.kernel.as_ref();
         let kernel =
             kernel.map(|(name, place)| format!(", on a device; its last kernel is `{name}`, launched at {place}"));
-        format!("error: {}{address}{}\n", fault.kind.about(), kernel.unwrap_or_default())
+        format!("error: {}{address}{place}{}\n", fault.kind.about(), kernel.unwrap_or_default())
     };
     // Without fault reports the program runs as well.
     let reporter = handle_faults(Box::new(describe), false).ok().flatten();

@@ -111,7 +111,7 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
-/// Like [`nyala_panic`], with the place in the program, `file:line:column in function`.
+/// Like [`nyala_panic`], with the place in the program, `file:line:column`, and the calls that led there, a line each.
 ///
 /// # Safety
 /// Both are null or point to bytes that end with a zero byte.
@@ -120,7 +120,12 @@ pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) ->
     nyala_flush();
     // SAFETY: the caller's promise.
     let text = |p: *const u8| if p.is_null() { c"" } else { unsafe { CStr::from_ptr(p.cast()) } };
-    eprintln!("panic at {}: {}", text(place).to_string_lossy(), printable(&text(message).to_string_lossy()));
+    let place = text(place).to_string_lossy();
+    let (place, calls) = place.split_once('\n').unwrap_or((&place, ""));
+    eprintln!("panic at {place}: {}", printable(&text(message).to_string_lossy()));
+    if !calls.is_empty() {
+        eprintln!("{calls}");
+    }
     // SAFETY: ends the process.
     unsafe { libc::abort() }
 }

@@ -221,7 +221,7 @@ impl<'a> Evaluator<'a> {
 
     /// The residual continuation of a root.
     pub fn root(&self, root: Cont) -> Cont {
-        let s = self.stubs.first(Unit::of(root), root, 0, &[]).expect("roots have stubs");
+        let s = self.stubs.first(Unit::of(root), root, 0, &[], Span::NO_CALL).expect("roots have stubs");
         self.stubs.resolve(self.stubs[s].cont)
     }
 }

@@ -4,7 +4,7 @@ use crate::exchanges::{exchanges, known_callee, run_here, runs_elsewhere};
 use crate::memory::Written;
 use nyala_base::{Id, Lists, SideTable, graph};
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -47,6 +47,9 @@ pub struct Facts {
     /// Continuations from which one can be reached through functions that they capture or are given, if these lead there
     /// (`eval/meeting.rs`).
     pub may_exchange: SideTable<Cont, bool>,
+    /// Blocks that never return to their function and from which a panic can be reached. Copies for different calls stay apart, so
+    /// that the panic tells the calls that led to it.
+    pub tells_calls: SideTable<Cont, bool>,
     /// Computed when `eval/kept.rs` first asks for it.
     pub written: OnceCell<SideTable<Cont, Written>>,
     /// Computed when `eval/computed.rs` first asks for it.
@@ -84,6 +87,7 @@ impl Facts {
             may_exchange: SideTable::default(),
             leads_to_exchange: SideTable::default(),
             function: SideTable::default(),
+            tells_calls: SideTable::default(),
             written: OnceCell::new(),
             traits: OnceCell::new(),
             nest,
@@ -101,6 +105,7 @@ impl Facts {
         let referrers = facts.nest.referrers();
         facts.find_variables(w, &referrers);
         facts.find_exchanges(w, &referrers);
+        facts.find_panics(w, &referrers);
         facts
     }
 
@@ -165,6 +170,22 @@ impl Facts {
             around.is_some()
         };
         referrers.iter().filter(is_inside).count() > 1
+    }
+
+    fn find_panics(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
+        let panics = |k: Cont| {
+            let callee = w.body(k).and_then(|body| w.as_cont(body.callee));
+            let linkage = callee.map(|callee| &*w.cont(callee).linkage);
+            matches!(linkage, Some(Linkage::Foreign(symbol)) if symbol == "nyala_panic_at")
+        };
+        let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| panics(k)).collect();
+        while let Some(k) = work.pop() {
+            let leaves = self.nest.free(k).iter().any(|&v| w.types.has_function(w.ty(v)));
+            if !leaves && !is_function(w, k) && !self.is_recursive[k] && !self.tells_calls[k] {
+                self.tells_calls[k] = true;
+                work.extend(&referrers[k]);
+            }
+        }
     }
 
     fn find_variables(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {

@@ -156,9 +156,7 @@ fn report_static_asserts(residual: &World, sink: &mut Sink) {
         };
         let callers = callers.get_or_insert_with(|| Callers::new(residual));
         diagnostic.add_calls(callers.chain(residual, k).into_iter());
-        if !found.contains(&diagnostic) {
-            found.push(diagnostic);
-        }
+        found.push(diagnostic);
     }
     sink.diagnostics.extend(found);
 }

@@ -52,6 +52,8 @@ pub struct Diagnostic {
     pub primary: Label,
     /// Other places that matter.
     pub others: Vec<Label>,
+    /// How often it was found again, in a way that another report would not show.
+    pub repeats: usize,
     pub hints: Vec<String>,
 }
 
@@ -63,6 +65,7 @@ impl Diagnostic {
             message: message.into(),
             primary: Label { span, text: String::new() },
             others: Vec::new(),
+            repeats: 0,
             hints: Vec::new(),
         }
     }
@@ -154,6 +157,10 @@ impl Diagnostic {
                 snippet = snippet.annotation(kind.span(range).label(text));
             }
             group = group.element(snippet);
+        }
+        if self.repeats > 0 {
+            let text = format!("found here {} more {}", self.repeats, if self.repeats == 1 { "time" } else { "times" });
+            group = group.element(Level::NOTE.message(text));
         }
         for hint in &self.hints {
             group = group.element(Level::HELP.with_name("hint").message(hint));

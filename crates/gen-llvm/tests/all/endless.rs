@@ -28,6 +28,26 @@ fn a_loop_that_only_something_undefined_ends_is_a_trap() {
     }
 }
 
+/// The divisor is not 0 behind the division.
+#[test]
+fn a_loop_that_only_a_division_by_zero_ends_is_a_trap() {
+    for (op, ty) in [("udiv", "i32"), ("srem", "i8"), ("sdiv", "i64")] {
+        let text = format!(
+            "define {ty} @f({ty} %start) {{\nentry:\n  br label %head\nhead:\n  %d = phi {ty} [ %start, %entry ], [ %next, %body ]\n  \
+             %q = {op} {ty} 100, %d\n  %ends = icmp eq {ty} %d, 0\n  br i1 %ends, label %exit, label %body\nbody:\n  \
+             %next = sub {ty} %d, 1\n  br label %head\nexit:\n  ret {ty} %q\n}}\n"
+        );
+        for level in [1, 2, 3] {
+            let made = optimized(&text, level);
+            assert!(made.contains("llvm.trap") || made.contains("ret "), "-O{level}: {made}");
+        }
+        // Without an exit it is the program's own.
+        let own = text.replace("br i1 %ends, label %exit, label %body", "br label %body");
+        let own = optimized(&own, 3);
+        assert!(!own.contains("llvm.trap") && !own.contains("ret "), "{own}");
+    }
+}
+
 #[test]
 fn loops_that_are_endless_by_themselves_stay() {
     for text in [

@@ -219,3 +219,16 @@ entry(x):
     // The loop is a copy of memory, without a check whether the two overlap, or nothing.
     assert_eq!(optimized.matches(" phi ").count(), 0, "{optimized}");
 }
+
+/// How long they live is not followed for more than a number of variables that depends on the size of the function.
+#[test]
+fn a_block_has_many_variables() {
+    let mut code = String::new();
+    for k in 0..40 {
+        code += &format!(
+            "  p{k}: &[i32 * 8] = slot()\n  a{k}: &i32 = lea(p{k}, x)\n  store(a{k}, x)\n  v{k}: i32 = load(a{k})\n"
+        );
+    }
+    let text = format!("flat\nexport test(i32) -> (i32) {{\nentry(x):\n{code}  return(v39)\n}}\n");
+    run(&text, |jit| assert_eq!(call(jit, 3), 3));
+}

@@ -66,7 +66,7 @@ impl Machine<'_> {
             ForeignKind::DeviceAlloc(_) if first == 0 => self.allocate(arg(1) as i64, 1)?,
             ForeignKind::DeviceFree(_) if first == 0 && arg(1) == 0 => 0,
             ForeignKind::DeviceFree(_) if first == 0 && self.l.memory.owns(arg(1) as usize) => {
-                self.l.memory.free(arg(1) as usize).map_err(memory_fault)?;
+                self.l.memory.give_back(arg(1) as usize).map_err(memory_fault)?;
                 0
             }
             ForeignKind::DeviceCopy(_) if first == 0 && arg(3) == 0 && arg(6) as i64 >= 0 => {
@@ -77,7 +77,7 @@ impl Machine<'_> {
             ForeignKind::AlignedAlloc => {
                 let (size, align) = (usize::try_from(first as i64), arg(1));
                 match size.ok().filter(|_| align.is_power_of_two() && align <= 1 << 20) {
-                    Some(size) => self.l.allocate(size, align as usize)? as u64,
+                    Some(size) => self.l.give(size, align as usize)? as u64,
                     None => 0,
                 }
             }
@@ -88,7 +88,7 @@ impl Machine<'_> {
             }
             ForeignKind::Free if first == 0 => 0,
             ForeignKind::Free if self.l.memory.owns(first as usize) => {
-                self.l.memory.free(first as usize).map_err(memory_fault)?;
+                self.l.memory.give_back(first as usize).map_err(memory_fault)?;
                 0
             }
             ForeignKind::Free => {

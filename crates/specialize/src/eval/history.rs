@@ -209,7 +209,8 @@ impl Evaluator<'_> {
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
-        let first = self.stubs.first(self.unit_of(k, mask, vals.is_empty()), k, mask, &vals).map(|s| &self.stubs[s]);
+        let unit = self.unit_of(k, mask, vals.is_empty());
+        let first = self.stubs.first(unit, k, mask, &vals, Span::NO_CALL).map(|s| &self.stubs[s]);
         first.is_some_and(|stub| stub.state != State::New || stub.queued)
     }
 
@@ -278,8 +279,7 @@ impl Evaluator<'_> {
     /// Where the path to a block of `s` begins if a block of `s` has been built before on that path. A block that is
     /// built again, because its assumptions about memory did not hold, is no deeper recursion.
     pub(super) fn before_first_build(&self, s: StubId, path: Option<u32>) -> Option<u32> {
-        let stub = &self.stubs[s];
-        let first = self.stubs.first(stub.unit, stub.source, stub.mask, &stub.vals);
+        let first = self.first_like(s);
         let records = first.into_iter().flat_map(|first| self.stubs.line(first)).filter_map(|s| self.stubs[s].record);
         let mut built = records.filter_map(|record| self.history.before(record, path));
         built.next().unwrap_or(path)

@@ -53,8 +53,7 @@ impl Evaluator<'_> {
 
     /// Whether another block with assumptions may be built for the stub that this one stands in for.
     pub(super) fn may_assume(&self, s: StubId) -> bool {
-        let stub = &self.stubs[s];
-        let first = self.stubs.first(stub.unit, stub.source, stub.mask, &stub.vals);
+        let first = self.first_like(s);
         let all = first.into_iter().flat_map(|first| self.stubs.line(first));
         let n = all.filter(|&s| self.stubs[s].assumed.is_some()).count();
         n < MAX_ASSUMPTIONS

@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::whistle::Unit;
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
-use nyala_base::{CallId, SideTable};
+use nyala_base::{CallId, SideTable, Span};
 use nyala_ir::{Cont, Node, Val, World};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -149,9 +149,12 @@ pub(super) struct Entry {
 /// The first stub of each unit, source, mask and values, with half of their hash.
 type Memo = HashTable<(u32, u32)>;
 
-fn hash_of(unit: Unit, source: Cont, mask: u64, vals: &[Val]) -> u32 {
+fn hash_of(unit: Unit, source: Cont, mask: u64, vals: &[Val], call: CallId) -> u32 {
     let mut hasher = FxHasher::default();
     (unit, source, mask, vals).hash(&mut hasher);
+    if call != Span::NO_CALL {
+        call.hash(&mut hasher);
+    }
     let hash = hasher.finish();
     (hash ^ (hash >> 32)) as u32
 }
@@ -221,19 +224,21 @@ impl Stubs {
         }
     }
 
-    /// The first stub of this source, mask and values in a unit.
-    pub fn first(&self, unit: Unit, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
-        let half = hash_of(unit, source, mask, vals);
-        let is_it =
-            |stub: &Stub| stub.unit == unit && stub.source == source && stub.mask == mask && *stub.vals == *vals;
+    /// The first stub of this source, mask and values in a unit; of those of a call, if one is given.
+    pub fn first(&self, unit: Unit, source: Cont, mask: u64, vals: &[Val], call: CallId) -> Option<StubId> {
+        let half = hash_of(unit, source, mask, vals, call);
+        let is_it = |stub: &Stub| {
+            let is_of_call = call == Span::NO_CALL || stub.call == call;
+            stub.unit == unit && stub.source == source && stub.mask == mask && is_of_call && *stub.vals == *vals
+        };
         let found = self.memo.find(spread(half), |&(s, h)| h == half && is_it(&self.all[s as usize]))?;
         Some(found.0 as usize)
     }
 
-    /// Registers `s` as the first stub of its unit, source, mask and values.
-    pub fn note_first(&mut self, s: StubId) {
+    /// Registers `s` as the first stub of its unit, source, mask and values, and of the call, if one is given.
+    pub fn note_first(&mut self, s: StubId, call: CallId) {
         let Stub { unit, source, mask, vals, .. } = &self.all[s];
-        let half = hash_of(*unit, *source, *mask, vals);
+        let half = hash_of(*unit, *source, *mask, vals, call);
         self.memo.insert_unique(spread(half), (s as u32, half), |&(_, h)| spread(h));
     }
 

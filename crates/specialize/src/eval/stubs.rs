@@ -131,12 +131,25 @@ impl Evaluator<'_> {
     }
 
     fn stub_in(&mut self, unit: Unit, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
-        if let Some(s) = self.stubs.first(unit, source, mask, &vals) {
+        let of_call = self.told(source, call);
+        if let Some(s) = self.stubs.first(unit, source, mask, &vals, of_call) {
             return s;
         }
         let s = self.fresh_stub(unit, source, mask, vals, call);
-        self.stubs.note_first(s);
+        self.stubs.note_first(s, of_call);
         s
+    }
+
+    /// The call that a copy of a continuation is for: blocks that lead to a panic tell the calls that led there.
+    fn told(&self, source: Cont, call: CallId) -> CallId {
+        if self.facts.tells_calls[source] { call } else { Span::NO_CALL }
+    }
+
+    /// The first stub with the same unit, source, mask and values as `s`.
+    pub(super) fn first_like(&self, s: StubId) -> Option<StubId> {
+        let stub = &self.stubs[s];
+        let of_call = self.told(stub.source, stub.call);
+        self.stubs.first(stub.unit, stub.source, stub.mask, &stub.vals, of_call)
     }
 
     /// Lets calls in one unit that were not unfolded go to the function that all units share.
@@ -373,7 +386,7 @@ impl Evaluator<'_> {
         let masked = (0..args.len()).filter(|&i| i < 64 && mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
         let unit = self.unit_of(k, mask, vals.is_empty());
-        let Some(s) = self.stubs.first(unit, k, mask, &vals) else { return false };
+        let Some(s) = self.stubs.first(unit, k, mask, &vals, Span::NO_CALL) else { return false };
         if self.facts.stores_variables[k] {
             return true;
         }

@@ -247,6 +247,43 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "signed-overflow",
         "sum += b(i);",
     ),
+    // Variables are not given back.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x = [argc, 2];\n    x(1) += 1;\n    free(&mut x);\n    x(0)\n}\n",
+        "invalid-access",
+        "free(&mut x);",
+    ),
+    (
+        "struct Pair { a: i32, b: i32 }\nfn end(p: &mut Pair) -> i32 {\n    free(p as &mut [i32]);\n    p.b\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x = Pair { a: argc, b: 2 };\n    end(&mut x)\n}\n",
+        "invalid-access",
+        "free(p as &mut [i32]);",
+    ),
+    // Variables that have no value on one way, before a round of a loop, on any way.
+    (
+        "fn f(c: bool) -> i32 {\n    let mut x: i32;\n    if c { x = 4 }\n    x + 1\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    f(argc > 1)\n}\n",
+        "uninitialized-read",
+        "x + 1",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: i32;\n    for i in range(0, argc) { if i == 5 { x = i } }\n    print_i32(x * 3);\n    0\n}\n",
+        "uninitialized-read",
+        "print_i32(x * 3);",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: i32;\n    let mut y = 0;\n    while y < argc + 9 {\n        if x > 3 { y = 100 }\n        x = y;\n        y += 1\n    }\n    y\n}\n",
+        "uninitialized-read",
+        "if x > 3 { y = 100 }",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: f32;\n    print_f32(x + argc as f32);\n    0\n}\n",
+        "uninitialized-read",
+        "print_f32(x + argc as f32);",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let a = [1, 2, 3, argc];\n    let mut i: i64;\n    if argc > 3 { i = 2i64 }\n    print_i32(a(i));\n    0\n}\n",
+        "uninitialized-read",
+        "print_i32(a(i));",
+    ),
 ];
 
 const ALL: &str = "--check=bounds,overflow,null,uninit";
@@ -318,6 +355,62 @@ fn calls_lead_to_the_fault() {
     let err = stderr(&nyala(&["run".as_ref(), "--check".as_ref(), program.as_os_str()], 60));
     for place in ["p.impala:2:", "called at", "p.impala:5:"] {
         assert!(err.contains(place), "{place}: {err}");
+    }
+}
+
+/// Variables that have a value on every way that uses them are no fault.
+#[test]
+fn variables_may_get_their_value_late() {
+    let folder = Folder::new("checked variables");
+    let program = folder.write(
+        "p.impala",
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: i32;\n    let mut i = 0;\n    while i < argc + 2 {\n        if i == 0 { x = 5 } else { x += i }\n        i += 1\n    }\n    print_i32(x);\n    let mut y: i32;\n    if argc > 0 { y = argc }\n    if argc > 0 { print_i32(y + 1) }\n    let mut z: f32;\n    let s = z;\n    z = 2f;\n    if argc > 5 { print_f32(s) }\n    print_f32(z);\n    0\n}\n",
+    );
+    for options in [&["--engine", "interp"][..], &[ALL, "-O0"], &[ALL], &[ALL, "--no-pe"]] {
+        let output = Command::new(command()).arg("run").args(options).arg(&program).run_to_end();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "822", "{options:?}: {}", stderr(&output));
+    }
+}
+
+/// A panic tells the calls that led there: those that were unfolded, with `--check` the others, too.
+#[test]
+fn calls_lead_to_a_panic() {
+    let folder = Folder::new("panics");
+    let text = "fn @checked(i: i32) -> i32 {\n    assert(i < 4);\n    i\n}\nfn @twice(i: i32) -> i32 {\n    2 * checked(i)\n}\nfn down(n: i32) -> i32 {\n    if n > 0 { $down(n - 1) + 1 } else { checked(n + 7) }\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let x = checked(argc);\n    if argc == 2 { twice(x + 1) } else {\n        if argc == 3 { twice(x + 9) } else { down(argc) }\n    }\n}\n";
+    let program = folder.write("p.impala", text);
+    let built = folder.path("p");
+    let made = nyala(&["build".as_ref(), program.as_os_str(), "-o".as_ref(), built.as_os_str()], 60);
+    assert!(made.status.success(), "{}", stderr(&made));
+    // By arguments, the lines of the calls.
+    let calls: [(&[&str], &[usize]); 3] = [(&["a", "b"], &[6, 14]), (&["a", "b", "c", "d"], &[12]), (&[], &[9])];
+    for (args, lines) in calls {
+        for options in [&["run"][..], &["run", "--check"], &["run", "-O0"], &["run", "--engine", "c"], &["built"]] {
+            let mut command = match options[0] {
+                "built" => Command::new(&built),
+                _ => Command::new(command()),
+            };
+            if options[0] != "built" {
+                command.args(options).arg(&program).arg("--");
+            }
+            let output = command.args(args).run_to_end();
+            let err = stderr(&output);
+            assert!(err.contains("p.impala:2:5") && err.contains("assertion failed: `i < 4`"), "{options:?}: {err}");
+            let is_checked = options.contains(&"--check");
+            for line in lines {
+                let place =
+                    if is_checked { format!("{line} |") } else { format!("called at {}:{line}:", program.display()) };
+                assert!(err.contains(&place), "{options:?} {args:?}: no call in line {line}: {err}");
+            }
+            for other in [6, 9, 12, 14].iter().filter(|line| !lines.contains(line)) {
+                assert!(
+                    !err.contains(&format!("called at {}:{other}:", program.display())),
+                    "{options:?} {args:?}: {err}"
+                );
+            }
+            if is_checked && args.is_empty() {
+                assert!(err.contains("note: called at"), "{err}");
+            }
+        }
     }
 }
 

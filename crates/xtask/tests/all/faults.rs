@@ -136,7 +136,9 @@ fn where_only_something_undefined_leads_to_a_program_stops() {
         sh(Command::new(command()).args(["build", "-o"]).arg(&program).arg(&path));
         let output = Command::new(&program).run_to_end();
         assert!(matches!(output.status.signal(), Some(4 | 5)), "{text}: {}", stderr(&output));
-        assert!(stderr(&output).starts_with("error: undefined code was reached"), "{text}: {}", stderr(&output));
+        let err = stderr(&output);
+        assert!(err.starts_with("error: undefined code was reached in `main`, "), "{text}: {err}");
+        assert!(err.contains(place), "{text}: {err}");
     }
 }
 
