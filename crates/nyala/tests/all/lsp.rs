@@ -79,7 +79,8 @@ fn hover_tells_types_and_comments() {
     let prelude = hover(&mut client, "print_f32", 0);
     assert!(prelude.contains("print_f32(f32)"), "{prelude}");
     let literal = hover(&mut client, "5)", 0);
-    assert_eq!(literal, "```impala\ni32\n```");
+    // What partial evaluation says may have come by now.
+    assert!(literal.starts_with("```impala\ni32\n```"), "{literal}");
     client.finish();
 }
 
