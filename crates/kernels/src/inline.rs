@@ -159,7 +159,7 @@ fn jump_to_self(function: &mut Function, own: Func) {
     }
 }
 
-/// Removes what is known of memory that is accessed through one address only: phases would have to pass it on.
+/// Removes what is known of memory that is accessed through one address only: regions would have to pass it on.
 fn forget_restrict(function: &mut Function) {
     let mut renamed = FxHashMap::default();
     for block in &mut function.blocks {

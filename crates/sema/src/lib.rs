@@ -13,9 +13,9 @@ mod exports;
 mod header;
 mod intrinsics;
 mod lower;
-mod machine;
 mod program;
 mod types;
+mod x86_intrinsics;
 
 pub use check::{check, closest};
 pub use exports::Exports;

@@ -11,8 +11,8 @@
 //! but counts like the others.
 
 pub mod faults;
-mod lanes;
 mod maker;
+mod vectorized;
 
 use crate::bad_input::reduce::reduce;
 use crate::bad_input::{child, examine_or_exit, watched};
@@ -117,7 +117,7 @@ pub fn run(plan: &Plan, say: &(dyn Fn(String) + Sync)) -> Tally {
                 Which::Lanes => true,
                 Which::Interpreted => false,
             };
-            let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
+            let program = if has_lanes { vectorized::generate(seed) } else { maker::generate(seed) };
             let of_lanes = &plan.cpus[seed as usize % plan.cpus.len()];
             let engines = Engines {
                 native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),

@@ -531,8 +531,8 @@ fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, 
 /// The output of `nyala explain --vector`.
 fn lanes(path: &Path, text: &str) -> Result<String, String> {
     let residual = graph(path, text).and_then(|graph| graph.residual());
-    match residual.and_then(|residual| nyala::explain::lanes::notes(residual, None)) {
-        Ok((notes, report)) => Ok(nyala::explain::lanes::text(&report.sources, &notes)),
+    match residual.and_then(|residual| nyala::explain::vector_code::notes(residual, None)) {
+        Ok((notes, report)) => Ok(nyala::explain::vector_code::text(&report.sources, &notes)),
         Err(failed) => Err(failed.render(false)),
     }
 }
