@@ -140,10 +140,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         | Op::Prefetch
         | Op::Pipeline
         | Op::Watch
-        | Op::Known
-        | Op::Hlt
-        | Op::Unfold
-        | Op::Run => return Err(bug(format!("`{}` in C", op.name()))),
+        | nyala_ir::annotation!() => return Err(bug(format!("`{}` in C", op.name()))),
     };
     f.define(result, e, inst.op)
 }
