@@ -44,6 +44,7 @@ mod barrier_regions;
 mod captures;
 mod dataflow;
 mod device;
+pub mod diagnostics;
 mod inline;
 mod inside;
 mod panics;
@@ -51,6 +52,7 @@ mod spaces;
 mod split;
 mod work_group;
 
+use diagnostics::bad_shared_memory;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::store_env;
@@ -109,11 +111,7 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         }
         let insts = module.funcs[func].blocks.iter().flat_map(|b| &b.insts);
         let is_shared = |inst: &&Inst| matches!(module.lane_op(inst), Some((LaneOp::Shared, _)));
-        let refuse_shared = |inst: &Inst| {
-            let message = "`reserve_shared` outside of a kernel is not supported";
-            *refuse(inst.span, message, "call it in the body of a launch, or use `alloc`")
-        };
-        diagnostics.extend(insts.filter(is_shared).map(refuse_shared));
+        diagnostics.extend(insts.filter(is_shared).map(|inst| bad_shared_memory::outside(inst.span)));
     }
     once_for_each_cause(diagnostics)
 }
@@ -511,6 +509,11 @@ impl Kernel {
             WorkItem::Block => self.grid[2],
         }
     }
+}
+
+fn launched_by_kernel(span: Span) -> Diagnostic {
+    let message = "a kernel that is launched by a kernel is not supported yet";
+    limitation::error(span, message, "launch it from the host, after this kernel")
 }
 
 fn refuse(span: Span, message: &str, hint: &str) -> Box<Diagnostic> {

@@ -21,6 +21,7 @@
 //! - The device module is laid out like the host's: addresses in memory have eight bytes.
 
 use super::dataflow::Param;
+use super::diagnostics::not_on_platform;
 use super::inline::{fresh_entry, inline_where};
 use super::panics::{Panic, is_panic, note_panics};
 use super::{Key, N_SIZES, refuse, runtime_func, text};
@@ -77,8 +78,7 @@ impl Split {
         let InstOp::Launch(kernel, platform) = inst.op else { return };
         let is_one = |i: usize| module.func(func).as_bits(inst.args[i]) == Some(1);
         if is_hls(platform) && !(1..N_LAUNCH).all(is_one) {
-            let message = "a kernel for `hls` has one work item, and this launch may have more";
-            diagnostics.push(*refuse(inst.span, message, "launch it by `hls`, with a loop in the kernel: `pipeline`"));
+            diagnostics.push(not_on_platform::work_items(inst.span));
             return;
         }
         let size = |i: usize| module.func(func).as_bits(inst.args[4 + i]).map(|bits| bits as u32);

@@ -365,12 +365,17 @@ fn emitted(column: &Column, platform: &str, args: &[&str], program: &Program, fo
     let (status, output, errors) = output_within(&mut emit, TIME_LIMIT)?;
     let size = std::fs::metadata(&text).map_or(0, |m| m.len());
     let _ = std::fs::remove_file(&text);
-    match errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+    match errors.lines().find_map(lack) {
         Some(why) => drop(found.lacks.insert(format!("{} as {}: {why}", program.name, column.name))),
         None if status == Some(0) && size > 0 => {}
         None => return Err(format!("{platform} {}: {output}{errors}", args.join(" "))),
     }
     Ok(())
+}
+
+/// The feature that a platform lacks, by a line of an error.
+fn lack(line: &str) -> Option<&str> {
+    ["error[limitation]: ", "error[not-on-platform]: "].iter().find_map(|code| line.strip_prefix(code))
 }
 
 /// What runs of programs found.
@@ -542,7 +547,7 @@ fn made(column: &Column, good: Cell, program: &Program, codes: &mut sass::Codes,
             }
             Err(why) => why,
         };
-        if let Some(why) = said.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+        if let Some(why) = said.lines().find_map(lack) {
             found.tally.skipped += 1;
             found.lacks.insert(format!("{} on {}: {why}", program.name, column.name));
             return Cell::Lacks(why.into());
@@ -659,7 +664,7 @@ fn cells(column: &Column, program: &Program, rows: &[Row], results: &mut Found) 
             Err(why) => (None, String::new(), why),
         };
         let of_device = |l| Some(&errors[errors.find(l)?..]).and_then(|said| said.lines().next());
-        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).or_else(|| of_device(LACKS));
+        let lacks = errors.lines().find_map(lack).or_else(|| of_device(LACKS));
         let printed: BTreeMap<&str, &str> = output.lines().filter_map(|l| l.rsplit_once(": ")).collect();
         for (row, cell) in rows.iter().zip(&mut cells) {
             let found = match (printed.get(row.1.as_str()), lacks) {

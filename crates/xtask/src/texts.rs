@@ -629,10 +629,10 @@ pub fn is_there(engine: &testing::Engine) -> bool {
     found.iter().any(|f| f.0 == engine.name && f.1)
 }
 
-/// Whether all errors are limitations of the compiler.
+/// Whether all errors are limitations of the compiler, or of the platform of a kernel.
 pub fn is_limitation(report: &Report) -> bool {
     let mut errors = report.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error);
-    report.sink.has_errors() && errors.all(|d| d.code == "limitation")
+    report.sink.has_errors() && errors.all(|d| ["limitation", "not-on-platform"].contains(&d.code))
 }
 
 pub fn first_error(report: &Report) -> String {
