@@ -26,7 +26,7 @@
 //! Functions get a parameter `calls`: the calls that led to them, as a list in their callers' frames. Functions that are values,
 //! and those that C calls, begin a list of their own.
 //!
-//! Arithmetic in lanes is checked before the vectorizer: see `lanes.rs`.
+//! Arithmetic in lanes is checked before the vectorizer: see `lane_arithmetic.rs`.
 //!
 //! Arithmetic may stand before the branch that guards it in the source: it is checked where its result is used, see `needed.rs`.
 //!
@@ -39,7 +39,7 @@ mod checker;
 mod code;
 mod constants;
 mod guards;
-mod lanes;
+mod lane_arithmetic;
 mod needed;
 mod races;
 mod shadows;
@@ -53,7 +53,7 @@ use nyala_ir::{Prim, Ty, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use constants::{constant_faults, wrap_constants};
-pub use lanes::insert_lane_checks;
+pub use lane_arithmetic::insert_lane_checks;
 pub use races::{find_races, has_launches};
 pub use undefined::insert_undefined_checks;
 
@@ -229,7 +229,8 @@ impl Tables {
     fn new(module: &mut Module) -> Tables {
         let n_funcs = module.funcs.len();
         let report = |symbol| module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(symbol));
-        let (overflow_in_lanes, division_in_lanes) = (report(lanes::OVERFLOW), report(lanes::DIVISION));
+        let (overflow_in_lanes, division_in_lanes) =
+            (report(lane_arithmetic::OVERFLOW), report(lane_arithmetic::DIVISION));
         let undefined = report(undefined::UNDEFINED);
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));

@@ -19,7 +19,7 @@
 //! lanes.
 
 use super::code::Code;
-use super::lanes::in_lanes;
+use super::lane_arithmetic::in_lanes;
 use super::needed::needed;
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;

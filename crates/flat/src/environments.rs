@@ -1,5 +1,5 @@
 //! Environments of function values, and records of continuations that are values, in memory. Separate from those that share it:
-//! scheduling and kernels make them, [counts](mod@crate::counts) tell when they are freed.
+//! scheduling and kernels make them, [reference counts](mod@crate::refcount) tell when they are freed.
 
 use crate::data::*;
 use nyala_ir::{Op, Prim, Ty, Types, layout};

@@ -14,7 +14,7 @@
 //!
 //! An address escapes if it is returned, also through other functions, or stored where it is not known to end with the
 //! function. Not found are addresses converted to numbers, and stores by functions that are called as values. Variables
-//! on the heap have counts ([`counts`](mod@crate::counts)).
+//! on the heap have counts ([`refcount`](mod@crate::refcount)).
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -36,7 +36,7 @@ pub enum Fate {
     Stored,
 }
 
-/// Places that hold counted addresses of variables ([`counts`](mod@crate::counts)).
+/// Places that hold counted addresses of variables ([`refcount`](mod@crate::refcount)).
 #[derive(Default)]
 pub(crate) struct Counted {
     /// Parameters of functions.

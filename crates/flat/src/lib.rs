@@ -23,25 +23,24 @@
 #![warn(missing_docs)]
 
 pub mod analysis;
-pub mod counts;
 mod data;
 pub mod ensure;
 pub mod environments;
 pub mod escape;
-pub mod frames;
 mod inline;
 mod math;
 mod panics;
 mod print;
 pub mod promote;
 mod read;
+pub mod refcount;
 pub mod simplify;
 pub mod structure;
-mod tail;
+pub mod tail_calls;
+mod tail_recursion;
 mod vector;
 mod verify;
 
-pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
 pub use inline::inline;
 pub use math::{MathFunctions, call_math, link_math, math_works_on};
@@ -49,7 +48,8 @@ pub use panics::tell_calls;
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
 pub use read::{ReadError, read};
+pub use refcount::{count_environments, environments_by_code, records_on_heap};
 pub use simplify::{simplify_branches, simplify_function};
-pub use tail::make_loops;
+pub use tail_recursion::make_loops;
 pub use vector::VectorOp;
 pub use verify::verify;

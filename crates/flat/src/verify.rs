@@ -198,7 +198,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
     let function = v.function;
     let ty = |i: usize| function.ty(inst.args[i]);
     let n_args = match op {
-        Op::Known | Op::Hlt | Op::Unfold | Op::Run => {
+        nyala_ir::annotation!() => {
             return v.check(false, "flat SSA has no partial-evaluation operations");
         }
         Op::Tuple | Op::Struct | Op::Array => inst.args.len(),
@@ -357,16 +357,9 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
                 .then_some(())
                 .ok_or("a number of a work item is an `i32`")
         }
-        Op::Store
-        | Op::AtomicStore
-        | Op::Fence
-        | Op::Prefetch
-        | Op::Pipeline
-        | Op::Watch
-        | Op::Known
-        | Op::Hlt
-        | Op::Unfold
-        | Op::Run => Ok(()),
+        Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline | Op::Watch | nyala_ir::annotation!() => {
+            Ok(())
+        }
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

@@ -2,8 +2,8 @@
 
 use crate::expr::{Expr, Form, Prec};
 use crate::function::{FunctionEmitter, Growth};
-use crate::nodes::{Loop, Node, Step};
 use crate::ops::numbers;
+use crate::statements::{Loop, Node, Step};
 use crate::{Result, bug};
 use nyala_base::Id;
 use nyala_flat::{Callee, Const, Def, Func, Function, Init, Inst, InstOp, Linkage, Module, Terminator, Value};

@@ -1,14 +1,12 @@
 //! CUDA C++, as data. The text needs no headers, so that NVRTC takes it as `nvcc` does. All pointers are generic: the
 //! compiler finds out which memory they mean.
 
-use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Halves, Kernels};
+use crate::dialect::{Atomic, Dialect, Features, Halves, Kernels, OF_KERNELS_IN_CPP, PLAIN_KERNELS};
 use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 
 /// CUDA C++, to be compiled with `-fmad=false`.
 pub const CUDA: Dialect = Dialect {
     name: "CUDA C++",
-    prologue: "",
-    extensions: |_| String::new(),
     prims: &[
         (Prim::Bool, "bool"),
         (Prim::I8, "signed char"),
@@ -23,15 +21,10 @@ pub const CUDA: Dialect = Dialect {
         (Prim::F32, "float"),
         (Prim::F64, "double"),
     ],
-    suffixes: &[(Prim::U32, "u"), (Prim::I64, "ll"), (Prim::U64, "ull")],
-    float_suffixes: &[(Prim::F32, "f")],
     address: "unsigned long long",
     spaces: &[(0, ""), (1, ""), (2, "const"), (3, ""), (4, "__constant__"), (5, "")],
     internal: "static __device__ ",
     inline: "static __device__ inline ",
-    channel: "",
-    printf: crate::dialect::PRINTF,
-    pipeline: "",
     kernels: Some(Kernels {
         kernel: "extern \"C\" __global__ ",
         bounds: |[x, y, z]| format!("__launch_bounds__({}) ", x.saturating_mul(y).saturating_mul(z)),
@@ -51,13 +44,8 @@ pub const CUDA: Dialect = Dialect {
             (LaneOp::Id, Scope::Subgroup, LANE),
             (LaneOp::Width, Scope::Subgroup, "warpSize"),
         ],
-        functions: &[],
-        get: None,
-        votes: "",
-        interface: |_| Default::default(),
-        global_ids: None,
-        atomic_place: "",
         atomics: ATOMICS,
+        ..PLAIN_KERNELS
     }),
     work_items: &[
         (WorkItem::Thread, ["(int)threadIdx.x", "(int)threadIdx.y", "(int)threadIdx.z"]),
@@ -65,33 +53,12 @@ pub const CUDA: Dialect = Dialect {
         (WorkItem::BlockSize, ["(int)blockDim.x", "(int)blockDim.y", "(int)blockDim.z"]),
         (WorkItem::Blocks, ["(int)gridDim.x", "(int)gridDim.y", "(int)gridDim.z"]),
     ],
-    restrict: "__restrict__",
-    math: crate::dialect::MATH,
     counts: &[(Op::Popcount, ["__popc", "__popcll"]), (Op::Clz, ["__clz", "__clzll"])],
-    recursion: "",
-    masked_loads: "",
     aligned: "__align__(N)",
-    bits: Bits::Union,
     halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: HALVES },
-    compound: Compound::Braces,
-    may_alias: "",
-    null: "nullptr",
     infinity: ["__int_as_float(0x7f800000)", "__longlong_as_double(0x7ff0000000000000ll)"],
-    unreachable: "__builtin_unreachable()",
-    division_fault: "",
-    unused: "",
-    reserved: crate::names::RESERVED,
-    has: Features {
-        function_pointers: false,
-        goto: true,
-        recursion: false,
-        long: true,
-        double: true,
-        device_functions: true,
-        builtins: false,
-        jumps_past_declarations: false,
-        symbols: false,
-    },
+    has: Features { device_functions: true, ..OF_KERNELS_IN_CPP.has },
+    ..OF_KERNELS_IN_CPP
 };
 
 /// Numbers of 16 bits without the header `cuda_fp16.h`, which need not be installed where NVRTC is.

@@ -384,3 +384,44 @@ pub const C: Dialect = Dialect {
         symbols: true,
     },
 };
+
+/// What languages for kernels have in common: C without its library, calls by address and recursion.
+pub(crate) const OF_KERNELS: Dialect = Dialect {
+    prologue: "",
+    float_suffixes: &[(Prim::F32, "f")],
+    unreachable: "__builtin_unreachable()",
+    division_fault: "",
+    unused: "",
+    recursion: "",
+    masked_loads: "",
+    has: Features { function_pointers: false, recursion: false, builtins: false, symbols: false, ..C.has },
+    ..C
+};
+
+/// Those of them that are C++.
+pub(crate) const OF_KERNELS_IN_CPP: Dialect = Dialect {
+    printf: PRINTF,
+    restrict: "__restrict__",
+    bits: Bits::Union,
+    compound: Compound::Braces,
+    may_alias: "",
+    null: "nullptr",
+    has: Features { jumps_past_declarations: false, ..OF_KERNELS.has },
+    ..OF_KERNELS
+};
+
+/// Syntax of kernels without anything that only some languages need.
+pub(crate) const PLAIN_KERNELS: Kernels = Kernels {
+    kernel: "",
+    bounds: |_| String::new(),
+    shared: "",
+    fence: "",
+    lanes: &[],
+    functions: &[],
+    get: None,
+    votes: "",
+    interface: |_| [String::new(), String::new()],
+    global_ids: None,
+    atomic_place: "",
+    atomics: &[],
+};

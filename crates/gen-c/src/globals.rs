@@ -104,7 +104,7 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
             match types.kind(ty) {
                 TyKind::Cn(_) => format!("{{{}, 0}}", code.text),
                 TyKind::Code => code.text,
-                _ => return Err(limitation(Span::NONE, "a function of this type in a static")),
+                _ => return Err(limitation(Span::NONE, "a static has a function of this type")),
             }
         }
     })

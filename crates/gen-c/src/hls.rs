@@ -5,14 +5,13 @@
 //! more, in which they run at the same time. A function `KERNEL_call` beside each kernel takes the addresses of the arguments: the
 //! runtime calls it in simulations.
 
-use crate::dialect::{Bits, Compound, Dialect, Features, Halves, Interface, Kernels, MATH, Parameter, Port, Role};
-use nyala_ir::{Op, Prim};
+use crate::dialect::{Dialect, Halves, Interface, Kernels, OF_KERNELS_IN_CPP, PLAIN_KERNELS, Parameter, Port, Role};
+use nyala_ir::Prim;
 use std::fmt::Write;
 
 /// C++ for high-level synthesis.
 pub const HLS: Dialect = Dialect {
     name: "HLS C++",
-    prologue: "",
     extensions,
     prims: &[
         (Prim::Bool, "bool"),
@@ -28,62 +27,14 @@ pub const HLS: Dialect = Dialect {
         (Prim::F32, "float"),
         (Prim::F64, "double"),
     ],
-    suffixes: &[(Prim::U32, "u"), (Prim::I64, "ll"), (Prim::U64, "ull")],
-    float_suffixes: &[(Prim::F32, "f")],
-    address: "uintptr_t",
     spaces: &[(0, ""), (1, ""), (2, "const"), (3, ""), (4, ""), (5, "")],
-    internal: "static ",
-    inline: "static inline ",
     channel: "hls::stream<T>",
-    printf: crate::dialect::PRINTF,
     pipeline: "#pragma HLS PIPELINE II={0}",
-    kernels: Some(Kernels {
-        kernel: "extern \"C\" ",
-        bounds: |_| String::new(),
-        shared: "",
-        fence: "",
-        // There is one work item.
-        lanes: &[],
-        functions: &[],
-        get: None,
-        votes: "",
-        interface,
-        global_ids: None,
-        atomic_place: "",
-        atomics: &[],
-    }),
-    work_items: &[],
-    restrict: "__restrict__",
-    math: MATH,
-    counts: &[
-        (Op::Popcount, ["__builtin_popcount", "__builtin_popcountll"]),
-        (Op::Clz, ["__builtin_clz", "__builtin_clzll"]),
-        (Op::Ctz, ["__builtin_ctz", "__builtin_ctzll"]),
-    ],
-    recursion: "",
-    masked_loads: "",
-    aligned: "__attribute__((aligned(N)))",
-    bits: Bits::Union,
+    // There is one work item, so nothing among several.
+    kernels: Some(Kernels { kernel: "extern \"C\" ", interface, ..PLAIN_KERNELS }),
     halves: Halves::Bits { widen: [WIDEN; 2], narrow: NARROW, direct: &[] },
-    compound: Compound::Braces,
-    may_alias: "",
-    null: "nullptr",
-    infinity: ["INFINITY", "(double)INFINITY"],
-    unreachable: "__builtin_unreachable()",
-    division_fault: "",
-    unused: "",
     reserved: RESERVED,
-    has: Features {
-        function_pointers: false,
-        goto: true,
-        recursion: false,
-        long: true,
-        double: true,
-        device_functions: false,
-        builtins: false,
-        jumps_past_declarations: false,
-        symbols: false,
-    },
+    ..OF_KERNELS_IN_CPP
 };
 
 /// Numbers of 16 bits, whose type the tools have in a header of their own.

@@ -61,10 +61,10 @@ mod function;
 mod globals;
 mod hls;
 mod names;
-mod nodes;
 mod opencl;
 mod ops;
 mod print;
+mod statements;
 mod types;
 
 pub use cuda::CUDA;

@@ -1,7 +1,7 @@
 //! OpenCL C, as data. The text is OpenCL C 1.2, which every driver takes. An address in memory, or in a struct, is a `ulong`: a pointer there
 //! would say nothing of its address space.
 
-use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Halves, Kernels};
+use crate::dialect::{Atomic, Bits, Dialect, Halves, Kernels, OF_KERNELS, PLAIN_KERNELS};
 use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 
 /// OpenCL C 1.2.
@@ -24,14 +24,11 @@ pub const OPENCL: Dialect = Dialect {
         (Prim::F64, "double"),
     ],
     suffixes: &[(Prim::U32, "u"), (Prim::I64, "L"), (Prim::U64, "UL")],
-    float_suffixes: &[(Prim::F32, "f")],
     address: "ulong",
     spaces: &[(1, "__global"), (2, "const __global"), (3, "__local"), (4, "__constant"), (5, "")],
     internal: "",
     inline: "",
-    channel: "",
     printf: PRINTF,
-    pipeline: "",
     kernels: Some(Kernels {
         kernel: "__kernel ",
         bounds: |[x, y, z]| format!("__attribute__((reqd_work_group_size({x}, {y}, {z})))\n"),
@@ -54,10 +51,10 @@ pub const OPENCL: Dialect = Dialect {
         functions: FUNCTIONS,
         get: Some(GET),
         votes: "__local int",
-        interface: |_| Default::default(),
         global_ids: Some(["(int)get_global_id(0)", "(int)get_global_id(1)", "(int)get_global_id(2)"]),
         atomic_place: "volatile ",
         atomics: ATOMICS,
+        ..PLAIN_KERNELS
     }),
     work_items: &[
         (WorkItem::Thread, ["(int)get_local_id(0)", "(int)get_local_id(1)", "(int)get_local_id(2)"]),
@@ -65,7 +62,6 @@ pub const OPENCL: Dialect = Dialect {
         (WorkItem::BlockSize, ["(int)get_local_size(0)", "(int)get_local_size(1)", "(int)get_local_size(2)"]),
         (WorkItem::Blocks, ["(int)get_num_groups(0)", "(int)get_num_groups(1)", "(int)get_num_groups(2)"]),
     ],
-    restrict: "restrict",
     math: &[
         (Op::Sqrt, ["sqrt"; 2]),
         (Op::Abs, ["fabs"; 2]),
@@ -98,30 +94,11 @@ pub const OPENCL: Dialect = Dialect {
         (Op::Atan2, ["atan2"; 2]),
     ],
     counts: &[(Op::Popcount, ["popcount"; 2]), (Op::Clz, ["clz"; 2])],
-    recursion: "",
-    masked_loads: "",
-    aligned: "__attribute__((aligned(N)))",
     bits: Bits::AsType,
     halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: &[] },
-    compound: Compound::Literal,
-    may_alias: "__attribute__((may_alias))",
     null: "0",
-    infinity: ["INFINITY", "(double)INFINITY"],
-    unreachable: "__builtin_unreachable()",
-    division_fault: "",
-    unused: "",
     reserved: RESERVED,
-    has: Features {
-        function_pointers: false,
-        goto: true,
-        recursion: false,
-        long: true,
-        double: true,
-        device_functions: false,
-        builtins: false,
-        jumps_past_declarations: true,
-        symbols: false,
-    },
+    ..OF_KERNELS
 };
 
 /// Every device converts numbers of 16 bits in memory. Compilers for devices that compute on such numbers find out that

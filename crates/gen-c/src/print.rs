@@ -2,7 +2,7 @@
 //! first value if that is possible.
 
 use crate::expr::{Expr, Form};
-use crate::nodes::{Loop, Node};
+use crate::statements::{Loop, Node};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 

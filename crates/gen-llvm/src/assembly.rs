@@ -129,7 +129,7 @@ impl FunctionEmitter<'_, '_> {
         match types.kind(ty) {
             TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Ptr { .. } | TyKind::Code => Ok(()),
             _ => {
-                let mut d = limitation(format!("assembly with an operand of type `{}`", types.display(ty)));
+                let mut d = limitation(format!("assembly has an operand of type `{}`", types.display(ty)));
                 d.primary.span = span;
                 Err(d)
             }

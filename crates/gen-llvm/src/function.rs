@@ -106,7 +106,8 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let is_huge = cfg.rpo.len() > MAX_BLOCKS || blocks().map(|b| b.insts.len()).sum::<usize>() > MAX_INSTS;
     let is_call = |i: &&Inst| matches!(i.op, InstOp::Call(_) | InstOp::CallIndirect);
     let many_calls = blocks().map(|b| b.insts.iter().filter(is_call).count()).sum::<usize>() > MAX_INLINED_CALLS;
-    let keeps_frame = nyala_flat::frames::blocks_that_keep_frames(e.module, &mut e.escapes, &mut e.frames, func, &cfg);
+    let keeps_frame =
+        nyala_flat::tail_calls::blocks_that_keep_frames(e.module, &mut e.escapes, &mut e.frames, func, &cfg);
     let lifetimes = Lifetimes::new(&e.module.types, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
     let selected_loads = masked::selected_loads(function, &cfg);

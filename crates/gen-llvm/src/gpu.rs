@@ -307,11 +307,11 @@ pub(crate) fn get(
 fn shared(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<String> {
     let limit = |message: &str, hint: &str| Err(Box::new(limitation::error(f.function.span, message, hint)));
     let Some(bytes) = f.function.as_bits(args[0]) else {
-        return limit("memory of a block whose size is known at run time only", "let the size be known, with `@`");
+        return limit("the size of a block's memory is known at run time only", "let the size be known, with `@`");
     };
     f.shared_bytes += bytes;
     if f.shared_bytes > MAX_SHARED {
-        return limit("a kernel for a GPU with more than 48 KiB of memory of the block", "reserve less of it");
+        return limit("a kernel for a GPU reserves more than 48 KiB of memory of the block", "reserve less of it");
     }
     let align = match f.e.module.types.kind(f.ty(result)) {
         TyKind::Ptr { .. } => 16,
@@ -327,7 +327,7 @@ fn shared(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<Stri
 /// An error for an operation among lanes that the target lacks.
 pub(crate) fn unsupported(f: &FunctionEmitter, (op, scope): (LaneOp, Scope), on: &str) -> Box<Diagnostic> {
     let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
-    let message = format!("`{}`, an operation among {among}, on {on}", op.name());
+    let message = format!("`{}`, an operation among {among}, is not supported on {on} yet", op.name());
     Box::new(limitation::error(f.function.span, message, "exchange the values through memory of the block"))
 }
 

@@ -108,12 +108,9 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Fence
         | Op::Prefetch
         | Op::WorkItem
-        | Op::Known
         | Op::Pipeline
         | Op::Watch
-        | Op::Hlt
-        | Op::Unfold
-        | Op::Run
+        | nyala_ir::annotation!()
         | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
         Op::Popcount | Op::Clz | Op::Ctz => math::count(f, op, &name, ty, args[0]),
         Op::Pext | Op::Pdep => instructions::deposit(f, op, &name, ty, args),

@@ -174,10 +174,10 @@ impl<'m> Layouts<'m> {
                 }
                 text + " }"
             }
-            TyKind::Mem => return Err(limitation("a memory state as a value of machine code")),
+            TyKind::Mem => return Err(limitation("a memory state is a value in machine code")),
         };
         if text.len() > 1 << 16 {
-            return Err(limitation("a type with more than some thousand fields"));
+            return Err(limitation("a type has more than some thousand fields"));
         }
         if self.memory_text.len() <= ty.idx() {
             self.memory_text.resize(ty.idx() + 1, None);

@@ -30,8 +30,10 @@ pub(crate) fn versions(target: &Target, options: &Options) -> Result<Vec<Target>
     }
     let limit = |message: String, hint: &str| Err(Box::new(limitation::error(Span::NONE, message, hint)));
     if !target.indirect_functions {
-        let message =
-            format!("functions for several CPUs on `{}`, whose loader cannot choose among them", target.triple);
+        let message = format!(
+            "there are functions for several CPUs, and the loader of `{}` cannot choose among them",
+            target.triple
+        );
         return limit(message, "build for one CPU, or for x86-64 Linux with glibc, or FreeBSD");
     }
     let first = target.cpu.as_deref().unwrap_or("native");

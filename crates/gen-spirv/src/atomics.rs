@@ -1,9 +1,9 @@
 //! Atomic operations, with the memory order that the program asks for. What SPIR-V has no instruction for is tried until
 //! nobody comes in between.
 
+use crate::calls::{DEVICE, WORKGROUP};
 use crate::casts::read_as;
 use crate::function::FunctionEmitter;
-use crate::lanes::{DEVICE, WORKGROUP};
 use crate::{Result, bug};
 use nyala_flat::Inst;
 use nyala_ir::scalar::{ATOMICS, ORDERS};

@@ -539,7 +539,7 @@ impl FunctionEmitter<'_, '_> {
         }
         let word = match inst.op {
             InstOp::Op(op) => crate::values::operation(self, op, inst)?,
-            InstOp::Call(callee) => crate::lanes::call(self, callee, inst)?,
+            InstOp::Call(callee) => crate::calls::call(self, callee, inst)?,
             InstOp::Vector(op) => return Err(self.lacks(&format!("`{}`", op.name()))),
             InstOp::CallIndirect => return Err(self.lacks("a call of a function that is chosen at run time")),
             InstOp::Vectorize(..) | InstOp::Launch(..) => return Err(bug("a launch in a kernel")),

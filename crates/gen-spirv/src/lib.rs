@@ -44,11 +44,11 @@
 
 mod arenas;
 mod atomics;
+mod calls;
 mod casts;
 mod flow;
 mod function;
 mod kernels;
-mod lanes;
 mod math;
 mod memory;
 mod module;

@@ -20,7 +20,7 @@ mod eval;
 mod externals;
 mod fault;
 mod heap;
-mod lanes;
+mod lane_groups;
 mod leaves;
 mod machine;
 mod races;

@@ -2,7 +2,7 @@
 //! modules below.
 
 mod foreign;
-mod lanes;
+mod lane_turns;
 mod simple;
 
 use crate::Options;
@@ -14,7 +14,7 @@ use crate::eval;
 use crate::externals::{ForeignKind, HALT, LANE_END, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Class, Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts};
-use crate::lanes::{Group, State};
+use crate::lane_groups::{Group, State};
 use crate::leaves::Leaf;
 use crate::restricted;
 use nyala_base::Span;

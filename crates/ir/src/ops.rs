@@ -169,6 +169,14 @@ ops! {
     Atan2 "atan2" 2 Same(0), Total, "Angle of a vector.";
 }
 
+/// Matches operations that tell partial evaluation what to do. Flat code has none of them.
+#[macro_export]
+macro_rules! annotation {
+    () => {
+        $crate::Op::Known | $crate::Op::Hlt | $crate::Op::Unfold | $crate::Op::Run
+    };
+}
+
 /// Matches math functions of one float.
 #[macro_export]
 macro_rules! unary_math {

@@ -9,7 +9,7 @@
 //!
 //! A channel of `hls` is no memory, though it is a variable of the program: kernels get the channel itself.
 
-use super::refuse;
+use super::diagnostics::{host_memory_in_kernel, not_on_platform};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::*;
 use nyala_ir::lanes::{is_channel, is_hls};
@@ -63,35 +63,25 @@ pub(super) fn captures(
             .pointee(function.ty(arg))
             .is_some_and(|t| !matches!(module.types.kind(t), TyKind::IndefArray(_)));
         let mut is_copied = is_variable && is_sized;
-        let mut host = |what: &str, hint: &str| {
+        let mut host = |what: &str| {
             if !is_on_host {
-                let message = format!("a kernel gets {what}, which lies in the host's memory");
-                diagnostics.push(*refuse(inst.span, &message, hint));
+                diagnostics.push(host_memory_in_kernel::passed(inst.span, what));
             }
         };
-        let hint = "allocate device memory, copy the contents there, and pass its address";
         match () {
             () if is_copied => match entry.params.get(i).map_or(Access::Reads, |&p| access(module, kernel, p)) {
                 Access::Reads => {}
-                Access::Writes(span) => diagnostics.push(*refuse(
-                    span,
-                    "a kernel writes a variable of the host, and has a copy of it only",
-                    "write to device memory instead, and copy it back after the kernel",
-                )),
+                Access::Writes(span) => diagnostics.push(host_memory_in_kernel::written(span)),
                 Access::Channel if has_channels => is_copied = false,
                 Access::Channel if is_on_host => {}
-                Access::Channel => diagnostics.push(*refuse(
-                    inst.span,
-                    "a kernel reads or writes a channel, which only kernels for `hls` have",
-                    "launch it by `hls`, or pass values in memory of the device",
-                )),
-                Access::Escapes => host("the address of a local variable", hint),
+                Access::Channel => diagnostics.push(not_on_platform::channel(inst.span)),
+                Access::Escapes => host("the address of a local variable"),
             },
-            () if is_variable => host("the address of a local variable", hint),
-            () if op(of) == Some(InstOp::Op(Op::Alloc)) => host("memory from `~` or `alloc`", hint),
+            () if is_variable => host("the address of a local variable"),
+            () if op(of) == Some(InstOp::Op(Op::Alloc)) => host("memory from `~` or `alloc`"),
             () => match function.as_const(of) {
                 Some(Const::Global(global)) if module.globals[global.idx()].mutable => {
-                    host(&format!("the address of `static mut {}`", module.globals[global.idx()].name), hint);
+                    host(&format!("the address of `static mut {}`", module.globals[global.idx()].name));
                 }
                 _ => {}
             },

@@ -5,8 +5,10 @@
 //! - A function asks for the numbers of its work item once, at its entry.
 //! - What no device can do is reported at the launch, or where it is written.
 
+use super::diagnostics::{host_code_in_kernel, host_memory_in_kernel, not_on_platform};
 use super::inline::answer;
-use super::{called, refuse};
+use super::{called, launched_by_kernel, refuse};
+use nyala_base::diagnostics::limitation;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::*;
@@ -163,13 +165,13 @@ pub(super) fn check(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let launched = launches_by_func(device, launches);
-    let mut report = |span: Span, func: usize, message: String, hint: &str| {
+    let mut report = |span: Span, func: usize, mut diagnostic: Diagnostic| {
         let of_launch = launched.get(&func).copied().unwrap_or(Span::NONE);
         let function = &device.funcs[func];
         let is_kernel = matches!(function.linkage, Linkage::Kernel(..));
         let place = if is_kernel { [span, of_launch, function.span] } else { [span, function.span, of_launch] };
         let place = place.into_iter().find(|s| *s != Span::NONE).unwrap_or(Span::NONE);
-        let diagnostic = *refuse(place, &message, hint);
+        diagnostic.primary.span = place;
         let elsewhere = of_launch != Span::NONE && of_launch != place;
         diagnostics.push(if elsewhere {
             diagnostic.other(of_launch, "in the kernel launched here")
@@ -178,24 +180,21 @@ pub(super) fn check(
         });
     };
     let in_kernel = |what: &str| format!("a kernel for `{platform}` {what}");
-    let heap =
-        || (in_kernel("allocates memory on the heap"), "allocate it before the launch, and pass it to the kernel");
+    let limit = |what: &str, hint: &str| limitation::error(Span::NONE, in_kernel(what), hint);
+    let heap = || limit("allocates memory on the heap", "allocate it before the launch, and pass it to the kernel");
     let chosen = || {
         let hint = "let the function around the call be specialized with `@`, or write a `match`";
-        (in_kernel("calls a function that is chosen at run time"), hint)
+        limit("calls a function that is chosen at run time", hint)
     };
     for (func, function) in device.funcs.iter().enumerate() {
         // Each thing once for a function.
         let mut seen = FxHashSet::default();
         for block in &function.blocks {
             for inst in &block.insts {
-                let (message, hint) = match inst.op {
+                let fault = match inst.op {
                     InstOp::CallIndirect => chosen(),
                     InstOp::Op(Op::Alloc) => heap(),
-                    InstOp::Launch(..) => (
-                        "a kernel that is launched by a kernel is not supported yet".into(),
-                        "launch it from the host, after this kernel",
-                    ),
+                    InstOp::Launch(..) => launched_by_kernel(Span::NONE),
                     InstOp::Call(callee) if device.func(callee).is_foreign() && device.lane_op(inst).is_none() => {
                         let callee = device.func(callee);
                         match callee.symbol() {
@@ -207,39 +206,35 @@ pub(super) fn check(
                             {
                                 continue;
                             }
-                            Some(symbol) if let Some(name) = device_function(symbol) => (
-                                in_kernel(&format!("calls `{name}`, a function of devices that is not known")),
-                                "write it in Impala; kernels for `cuda` may call functions that only CUDA's compiler knows",
-                            ),
-                            Some(symbol) if printed(symbol).is_some() => (
-                                in_kernel("prints, which kernels for this platform cannot"),
+                            Some(symbol) if let Some(name) = device_function(symbol) => {
+                                not_on_platform::function(platform, name)
+                            }
+                            Some(symbol) if printed(symbol).is_some() => limit(
+                                "prints, which kernels for this platform cannot",
                                 "write results to memory, or run the kernel with `--device host`",
                             ),
                             Some("nyala_alloc") => heap(),
                             Some(symbol) if counts_environments(symbol) => chosen(),
-                            Some("nyala_panic" | "nyala_panic_at") => (
-                                in_kernel("may panic"),
+                            Some("nyala_panic" | "nyala_panic_at") => limit(
+                                "may panic",
                                 "leave the `assert` or `panic` to runs with `--device host`, or write a mark to memory",
                             ),
-                            Some(symbol) => (
-                                in_kernel(&format!("calls the function `{symbol}`, which is the host's")),
-                                "call it before or after the kernel, or write it in Impala",
-                            ),
+                            Some(symbol) => host_code_in_kernel::called(platform, symbol),
                             // Assembly of the GPU.
                             None if has_assembly(platform) => continue,
-                            None => (in_kernel("has inline assembly of the host"), "write it in Impala"),
+                            None => host_code_in_kernel::assembly(platform),
                         }
                     }
                     _ => continue,
                 };
-                if seen.insert(message.clone()) {
-                    report(inst.span, func, message, hint);
+                if seen.insert(fault.message.clone()) {
+                    report(inst.span, func, fault);
                 }
             }
             if let Terminator::TailCall { callee: Callee::Indirect(_), .. } = block.term {
-                let (message, hint) = chosen();
-                if seen.insert(message.clone()) {
-                    report(block.insts.last().map_or(Span::NONE, |i| i.span), func, message, hint);
+                let fault = chosen();
+                if seen.insert(fault.message.clone()) {
+                    report(block.insts.last().map_or(Span::NONE, |i| i.span), func, fault);
                 }
             }
         }
@@ -247,17 +242,17 @@ pub(super) fn check(
             let Def::Const(Const::Global(global)) = value.def else { continue };
             let global = &device.globals[global.idx()];
             if global.mutable && seen.insert(global.name.clone()) {
-                let message = in_kernel(&format!("uses `static mut {}`, which lies in the host's memory", global.name));
                 let uses = |inst: &&Inst| inst.args.contains(&Value::from_idx(i));
                 let span =
                     function.blocks.iter().flat_map(|b| &b.insts).find(uses).map_or(Span::NONE, |inst| inst.span);
-                report(span, func, message, "allocate device memory, and pass its address to the kernel");
+                report(span, func, host_memory_in_kernel::used(platform, &global.name));
             }
         }
     }
     if let Some(func) = recursive(device) {
-        let message = in_kernel(&format!("calls `{}`, which is recursive", device.func(func).name));
-        report(Span::NONE, func.idx(), message, "write a loop; a call in tail position of the function itself is one");
+        let what = format!("calls `{}`, which is recursive", device.func(func).name);
+        let fault = limit(&what, "write a loop; a call in tail position of the function itself is one");
+        report(Span::NONE, func.idx(), fault);
     }
 }
 

@@ -1,7 +1,8 @@
 //! A kernel as one function: its calls of functions that ask for the work item, or lead to a barrier, are inlined, and the
 //! questions are answered by parameters.
 
-use super::{Kernel, Key, called, refuse};
+use super::diagnostics::bad_shared_memory;
+use super::{Kernel, Key, called, launched_by_kernel, refuse};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::structure::{end_by_return, structure};
 use nyala_flat::*;
@@ -66,14 +67,7 @@ pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &
                     Err(diagnostic) => diagnostics.push(*diagnostic),
                 },
                 (Some((_, Scope::Subgroup)), _) => has_subgroups = true,
-                (_, InstOp::Launch(..)) => {
-                    let hint = "launch it from the host, after this kernel";
-                    diagnostics.push(*refuse(
-                        inst.span,
-                        "a kernel that is launched by a kernel is not supported yet",
-                        hint,
-                    ));
-                }
+                (_, InstOp::Launch(..)) => diagnostics.push(launched_by_kernel(inst.span)),
                 _ => {}
             }
         }
@@ -105,10 +99,7 @@ fn shared_memory(types: &mut Types, function: &Function, inst: &Inst) -> Result<
     let size = layout::size_align(types, elem).map_or(1, |s| s.0).max(1);
     match inst.args.first().and_then(|&bytes| function.as_bits(bytes)) {
         Some(bytes) if (bytes as i64) >= 0 => Ok(types.array(elem, bytes / size)),
-        Some(bytes) => {
-            let message = format!("shared memory of {} bytes is not possible", bytes as i64);
-            Err(refuse(inst.span, &message, "reserve as much as the work items of a block use together"))
-        }
+        Some(bytes) => Err(Box::new(bad_shared_memory::negative(inst.span, bytes as i64))),
         None => {
             let message = "the size that this `reserve_shared` reserves is only known at run time";
             Err(refuse(inst.span, message, "write a literal, or specialize the function with `@`"))
@@ -159,7 +150,7 @@ fn jump_to_self(function: &mut Function, own: Func) {
     }
 }
 
-/// Removes what is known of memory that is accessed through one address only: phases would have to pass it on.
+/// Removes what is known of memory that is accessed through one address only: regions would have to pass it on.
 fn forget_restrict(function: &mut Function) {
     let mut renamed = FxHashMap::default();
     for block in &mut function.blocks {

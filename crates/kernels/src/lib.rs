@@ -5,29 +5,29 @@
 //! lowering, because it is a back end for one more machine: the host as a device.
 //!
 //! A block is one call on one thread. The work items of a block wait for each other at *barriers*, which are all
-//! operations of [`LaneOp`] with the scope of a block. A kernel is cut there into *phases* ([`phases`]): a phase begins
+//! operations of [`LaneOp`] with the scope of a block. A kernel is cut there into *regions* ([`barrier_regions`]): a region begins
 //! at the kernel's entry, after a barrier, or after a branch that decides which barrier comes next, and ends at the next
-//! of these, or at the return. Work items that are in one phase all end it at the same place, so each phase is a loop
-//! over the work items of the block, a `vectorize` with as many lanes as a register has ([`block`]):
+//! of these, or at the return. Work items that are in one region all end it at the same place, so each region is a loop
+//! over the work items of the block, a `vectorize` with as many lanes as a register has ([`work_group`]):
 //!
 //! ```text
 //! kernel(a, n)                       kernel.block(a, n, …)
 //!   t = work_item(thread, x)           s = shared.slot; x = slot [f32 * 64]
-//!   s = nyala_block_shared(256)        vectorize[8] phase.0(0, 64, a, n, s, x)
-//!   x = load(a + t)                    vectorize[8] phase.1(0, 64, a, n, s, x)
-//!   store(s + t, x)                  phase.0(i, a, n, s, x)
+//!   s = nyala_block_shared(256)        vectorize[8] region.0(0, 64, a, n, s, x)
+//!   x = load(a + t)                    vectorize[8] region.1(0, 64, a, n, s, x)
+//!   store(s + t, x)                  region.0(i, a, n, s, x)
 //!   nyala_block_barrier()              v = load(a + i); store(s + i, v); store(x + i, v)
-//!   y = load(s + 63 - t)             phase.1(i, a, n, s, x)
+//!   y = load(s + 63 - t)             region.1(i, a, n, s, x)
 //!   store(a + t, x + y)                y = load(s + 63 - i); v = load(x + i); store(a + i, v + y)
 //! ```
 //!
-//! Between phases,
+//! Between regions,
 //!
-//! - a value that all work items have in common is computed once for the block, and passed to the phases that use it;
+//! - a value that all work items have in common is computed once for the block, and passed to the regions that use it;
 //! - a value that is cheap to compute from these and from the number of the work item is computed again (`t`);
 //! - any other value lies in an array with one element for each work item (`x`), and so do variables with an address.
 //!
-//! A branch between phases is taken by the whole block. Where its condition is not common to the work items for certain,
+//! A branch between regions is taken by the whole block. Where its condition is not common to the work items for certain,
 //! all of them compute it, and the runtime ends the program if they disagree.
 //!
 //! Functions that ask for the work item, or that lead to a barrier, are inlined into their kernel first; so they can't be
@@ -40,17 +40,19 @@
 #![warn(missing_docs)]
 
 mod accesses;
-mod block;
+mod barrier_regions;
 mod captures;
+mod dataflow;
 mod device;
-mod flows;
+pub mod diagnostics;
 mod inline;
 mod inside;
 mod panics;
-mod phases;
 mod spaces;
 mod split;
+mod work_group;
 
+use diagnostics::bad_shared_memory;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::store_env;
@@ -109,11 +111,7 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         }
         let insts = module.funcs[func].blocks.iter().flat_map(|b| &b.insts);
         let is_shared = |inst: &&Inst| matches!(module.lane_op(inst), Some((LaneOp::Shared, _)));
-        let refuse_shared = |inst: &Inst| {
-            let message = "`reserve_shared` outside of a kernel is not supported";
-            *refuse(inst.span, message, "call it in the body of a launch, or use `alloc`")
-        };
-        diagnostics.extend(insts.filter(is_shared).map(refuse_shared));
+        diagnostics.extend(insts.filter(is_shared).map(|inst| bad_shared_memory::outside(inst.span)));
     }
     once_for_each_cause(diagnostics)
 }
@@ -349,7 +347,7 @@ impl Lowering<'_> {
                         let code = is_here.then(|| match made.get(&key) {
                             Some(&code) => code,
                             None => {
-                                let code = block::compile(module, &key, inst.span, diagnostics);
+                                let code = work_group::compile(module, &key, inst.span, diagnostics);
                                 *made.entry(key).or_insert(code)
                             }
                         });
@@ -511,6 +509,11 @@ impl Kernel {
             WorkItem::Block => self.grid[2],
         }
     }
+}
+
+fn launched_by_kernel(span: Span) -> Diagnostic {
+    let message = "a kernel that is launched by a kernel is not supported yet";
+    limitation::error(span, message, "launch it from the host, after this kernel")
 }
 
 fn refuse(span: Span, message: &str, hint: &str) -> Box<Diagnostic> {

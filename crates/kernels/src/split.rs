@@ -20,11 +20,12 @@
 //! - Launches of one kernel with blocks of the same known size share it.
 //! - The device module is laid out like the host's: addresses in memory have eight bytes.
 
-use super::flows::Param;
+use super::dataflow::Param;
+use super::diagnostics::not_on_platform;
 use super::inline::{fresh_entry, inline_where};
 use super::panics::{Panic, is_panic, note_panics};
 use super::{Key, N_SIZES, refuse, runtime_func, text};
-use super::{device, flows};
+use super::{dataflow, device};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::store_env;
 use nyala_flat::*;
@@ -61,7 +62,7 @@ pub(super) struct Split {
     /// Kernels that may panic: where, with which text.
     panics: FxHashMap<Func, Vec<Panic>>,
     /// Launches for `hls`.
-    flows: Vec<flows::Flow>,
+    flows: Vec<dataflow::Flow>,
 }
 
 impl Split {
@@ -77,8 +78,7 @@ impl Split {
         let InstOp::Launch(kernel, platform) = inst.op else { return };
         let is_one = |i: usize| module.func(func).as_bits(inst.args[i]) == Some(1);
         if is_hls(platform) && !(1..N_LAUNCH).all(is_one) {
-            let message = "a kernel for `hls` has one work item, and this launch may have more";
-            diagnostics.push(*refuse(inst.span, message, "launch it by `hls`, with a loop in the kernel: `pipeline`"));
+            diagnostics.push(not_on_platform::work_items(inst.span));
             return;
         }
         let size = |i: usize| module.func(func).as_bits(inst.args[4 + i]).map(|bits| bits as u32);
@@ -122,7 +122,7 @@ impl Split {
             let ty = function.ty(arg);
             let value_ty = if is_copied { module.types.pointee(ty).unwrap_or(ty) } else { ty };
             let n = n_leaves(&module.types, value_ty, MAX_PARTS);
-            let what = match (is_copied, flows::channel_of(function, arg)) {
+            let what = match (is_copied, dataflow::channel_of(function, arg)) {
                 (false, Some(channel)) => Param::Channel(channel),
                 (false, None) if n == 1 => Param::Value(arg),
                 _ => Param::Other,
@@ -137,7 +137,7 @@ impl Split {
                 own.set_name(param, "channel");
             }
         }
-        self.flows.push(flows::Flow { at, kernel, params });
+        self.flows.push(dataflow::Flow { at, kernel, params });
     }
 
     /// A copy of a kernel that takes leaves only. `None` if it is not supported; the reasons are in `diagnostics`.
@@ -244,8 +244,8 @@ impl Split {
             mover.run();
             if is_hls(platform) {
                 let moved = mover.funcs.clone();
-                flows::forget_places(&mut device);
-                flows::add(&mut device, module, &self.flows, &|f| moved[&f], &mut self.symbols);
+                dataflow::forget_places(&mut device);
+                dataflow::add(&mut device, module, &self.flows, &|f| moved[&f], &mut self.symbols);
             }
             device::finish(&mut device, diagnostics);
             device::check(&device, &launches, PLATFORMS[platform as usize], diagnostics);

@@ -2,7 +2,7 @@
 //! and whether its environment is freed. Separate from [`explain`](crate::explain), which shows them, because `--deny
 //! heap-closure` reports them too.
 //!
-//! References to environments are counted ([`nyala_flat`]'s `counts.rs`), except those in memory other than local
+//! References to environments are counted ([`nyala_flat`]'s `refcount.rs`), except those in memory other than local
 //! variables. The analysis does not know which function a place in memory holds: any place for values of its type may
 //! hold it.
 
@@ -14,7 +14,7 @@ use nyala_specialize::facts::{Facts, is_function};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Limit on the function values in a variable whose environments are counted; the limit of `counts.rs`.
+/// Limit on the function values in a variable whose environments are counted; the limit of `refcount.rs`.
 const MAX_COUNTED: u64 = 256;
 /// Captured values are shown by their text if it has at most this many characters.
 const MAX_TEXT: usize = 30;

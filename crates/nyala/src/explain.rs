@@ -4,8 +4,8 @@
 
 pub mod html;
 pub mod kernels;
-pub mod lanes;
 pub mod text;
+pub mod vector_code;
 mod words;
 
 use crate::closures;

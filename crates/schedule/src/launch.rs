@@ -48,7 +48,7 @@ impl Scheduler<'_> {
         let width = match self.w.as_lit(body.args[1]).map(|n| n as i32) {
             Some(n @ 1..=64) => n as u32,
             Some(n) => {
-                let message = format!("a `vectorize` of {n} lanes");
+                let message = format!("a `vectorize` has {n} lanes, which no vector code has");
                 self.limitation(body.origin, &message, "write 1 to 64");
                 return next;
             }

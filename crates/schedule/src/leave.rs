@@ -79,7 +79,7 @@ impl Scheduler<'_> {
             _ => {
                 self.limitation(
                     span,
-                    "a continuation that is chosen at run time",
+                    "a continuation is chosen at run time",
                     "specialize the function with `@`, or return a value and test it",
                 );
                 Terminator::Unreachable

@@ -1,7 +1,7 @@
 //! The functions of `extern "thorin"` and `extern "device"` blocks, by the names of the intrinsics.
 
 use crate::device_names::{self, DeviceFn};
-use crate::machine::{self, Instruction};
+use crate::x86_intrinsics::{self, Instruction};
 use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::lanes::is_gpu_intrinsic;
 use nyala_ir::{LaneOp, Op, Scope, WorkItem};
@@ -246,7 +246,7 @@ pub fn find(name: &str) -> Intrinsic {
             if name.starts_with("llvm.fmuladd.") {
                 return Intrinsic::MulAdd;
             }
-            let machine = machine::find(name).map(Intrinsic::Machine);
+            let machine = x86_intrinsics::find(name).map(Intrinsic::Machine);
             let known = machine.or_else(|| math(name).map(Intrinsic::Math));
             let known = known.or_else(|| index(name)).or_else(|| lane(name)).or_else(|| device_names::find(name));
             let known = known.or_else(|| library(name));

@@ -13,10 +13,10 @@ mod exports;
 mod header;
 mod intrinsics;
 mod lower;
-mod machine;
 mod program;
 mod symbols;
 mod types;
+mod x86_intrinsics;
 
 pub use check::{check, closest};
 pub use exports::Exports;

@@ -10,7 +10,7 @@
 //! z = gather(p, k, 4, m)                         z = gather(p, k, 4, m)
 //! ```
 //!
-//! Within a block, between writes. Runs after [`pieces`](crate::pieces), since shuffles are not split.
+//! Within a block, between writes. Runs after [`split`](crate::split), since shuffles are not split.
 
 use crate::interleave::{emit, may_write, numbers};
 use nyala_base::{Id, SideTable};

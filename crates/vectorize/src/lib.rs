@@ -21,7 +21,7 @@
 //!    assigns to them in its own lanes; values used outside of a divergent loop are variables that lanes set when they
 //!    leave. Only at the end do variables become values again ([`nyala_flat::promote_slots_of`]); values with uses that
 //!    their definitions do not dominate become variables before, so that no other code here has to care about
-//!    dominance. [`fold`] simplifies, [`interleave`] combines accesses to fields, [`pieces`] splits vectors of many
+//!    dominance. [`fold`] simplifies, [`interleave`] combines accesses to fields, [`split`] splits vectors of many
 //!    lanes, [`gathers`] combines gathers of adjacent elements.
 //! 6. [`widen`], [`memory`], [`lanes`]: the translation of instructions.
 //!
@@ -91,17 +91,17 @@
 //! Versions are made from functions before their loops were expanded, so these functions are kept.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod fold;
 mod gathers;
 mod interleave;
-mod lanes;
 mod linear;
 mod loops;
 mod memory;
 mod narrow;
 mod notes;
-mod pieces;
 mod shapes;
+mod split;
 mod versions;
 mod widen;
 

@@ -4,8 +4,8 @@
 use crate::fold::fold;
 use crate::gathers::combine;
 use crate::interleave::interleave;
-use crate::pieces::split_vectors;
 use crate::shapes::{Shape, Shapes};
+use crate::split::split_vectors;
 use crate::versions::Versions;
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::structure::Loops;

@@ -11,7 +11,7 @@
 //! tools' header (`tests/hls`), and run.
 
 use crate::queue::{Answer, Order};
-use crate::registers;
+use crate::sass;
 use crate::texts::{TIME_LIMIT, nyala, output_within};
 use crate::{Tally, root};
 use object::{Object, ObjectSymbol};
@@ -63,7 +63,7 @@ struct Assembly {
     options: &'static [&'static str],
     /// The stage of `nyala emit` that it takes.
     stage: &'static str,
-    /// Its place among the codes of a kernel ([`registers`]).
+    /// Its place among the codes of a kernel ([`sass`]).
     which: usize,
 }
 
@@ -335,7 +335,7 @@ fn perform_into(words: &[String], found: &mut Found) -> Result<(), String> {
         return column.runs.iter().try_for_each(|(platform, args)| emitted(column, platform, args, &program, found));
     }
     match column.needs.without_runs() {
-        Some(good) => drop(made(column, good, &program, &mut registers::Codes::new(), found)),
+        Some(good) => drop(made(column, good, &program, &mut sass::Codes::new(), found)),
         None => {
             let lines = names(&program, found)?;
             let rows: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
@@ -365,12 +365,17 @@ fn emitted(column: &Column, platform: &str, args: &[&str], program: &Program, fo
     let (status, output, errors) = output_within(&mut emit, TIME_LIMIT)?;
     let size = std::fs::metadata(&text).map_or(0, |m| m.len());
     let _ = std::fs::remove_file(&text);
-    match errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+    match errors.lines().find_map(lack) {
         Some(why) => drop(found.lacks.insert(format!("{} as {}: {why}", program.name, column.name))),
         None if status == Some(0) && size > 0 => {}
         None => return Err(format!("{platform} {}: {output}{errors}", args.join(" "))),
     }
     Ok(())
+}
+
+/// The feature that a platform lacks, by a line of an error.
+fn lack(line: &str) -> Option<&str> {
+    ["error[limitation]: ", "error[not-on-platform]: "].iter().find_map(|code| line.strip_prefix(code))
 }
 
 /// What runs of programs found.
@@ -428,7 +433,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         }
     });
     let mut rows: Vec<Row> = Vec::new();
-    let mut codes = registers::Codes::new();
+    let mut codes = sass::Codes::new();
     for result in done.into_inner().unwrap_or_else(|e| e.into_inner()).into_values() {
         let (of_program, of_its_kernels, found) = result?;
         rows.extend(of_program);
@@ -441,15 +446,15 @@ pub fn run(bless: bool) -> Result<Tally, String> {
             println!("FAILED bench/gpu: {why}");
             tally.failed += 1;
         }
-        registers::compare(&codes, &version, bless && is_complete, &mut tally)?;
+        sass::compare(&codes, &version, bless && is_complete, &mut tally)?;
     }
     table(&rows, is_complete, bless, &mut tally)?;
     Ok(tally)
 }
 
 /// Runs a program in all columns that are there.
-fn run_program(program: &Program, there: &[bool]) -> Result<(Vec<Row>, registers::Codes, Found), String> {
-    let (mut codes, mut found) = (registers::Codes::new(), Found::default());
+fn run_program(program: &Program, there: &[bool]) -> Result<(Vec<Row>, sass::Codes, Found), String> {
+    let (mut codes, mut found) = (sass::Codes::new(), Found::default());
     // The interpreter defines which lines there are.
     let lines = names(program, &mut found)?;
     let mut rows: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
@@ -495,7 +500,7 @@ fn names(program: &Program, found: &mut Found) -> Result<Vec<String>, String> {
 }
 
 /// Prints machine code of a program's kernels; returns it.
-fn code_object(platform: &str, args: &[&str], program: &Program) -> registers::Assembled {
+fn code_object(platform: &str, args: &[&str], program: &Program) -> sass::Assembled {
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
     let code = out.join(format!("{}.hsaco", program.name));
@@ -520,7 +525,7 @@ fn code_object(platform: &str, args: &[&str], program: &Program) -> registers::A
 }
 
 /// Makes machine code of a program's kernels, or checks them.
-fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::Codes, found: &mut Found) -> Cell {
+fn made(column: &Column, good: Cell, program: &Program, codes: &mut sass::Codes, found: &mut Found) -> Cell {
     for (i, (platform, args)) in program.runs(column).iter().enumerate() {
         let made = match column.needs {
             Needs::Cuda(assembly) => assemble(assembly, platform, args, program),
@@ -535,14 +540,14 @@ fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::C
             Ok((said, code)) => {
                 // The first run is the one that is compared.
                 if let (Needs::Cuda(assembly), 0, false) = (column.needs, i, program.is_library) {
-                    registers::add(codes, &program.name, assembly.which, &said, &code);
+                    sass::add(codes, &program.name, assembly.which, &said, &code);
                 }
                 found.tally.passed += 1;
                 continue;
             }
             Err(why) => why,
         };
-        if let Some(why) = said.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+        if let Some(why) = said.lines().find_map(lack) {
             found.tally.skipped += 1;
             found.lacks.insert(format!("{} on {}: {why}", program.name, column.name));
             return Cell::Lacks(why.into());
@@ -554,7 +559,7 @@ fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::C
 }
 
 /// Checks the kernels of a program of the list in SPIR-V, in `target/device`; returns the tool's words.
-fn validate(platform: &str, args: &[&str], program: &Program) -> registers::Assembled {
+fn validate(platform: &str, args: &[&str], program: &Program) -> sass::Assembled {
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
     let code = out.join(format!("{}.spv", program.name));
@@ -583,7 +588,7 @@ fn validate(platform: &str, args: &[&str], program: &Program) -> registers::Asse
 }
 
 /// Compiles the kernels of `bench/gpu`, ours and those in CUDA C++.
-fn bench_kernels(codes: &mut registers::Codes) -> Result<(), String> {
+fn bench_kernels(codes: &mut sass::Codes) -> Result<(), String> {
     let run = |mut command: Command| match output_within(&mut command, TIME_LIMIT)? {
         (Some(0), output, errors) => Ok(output + &errors),
         (_, output, errors) => Err(output + &errors),
@@ -602,7 +607,7 @@ fn bench_kernels(codes: &mut registers::Codes) -> Result<(), String> {
         let said = run(tool)?;
         Ok((said, std::fs::read(&cubin).map_err(|e| e.to_string())?))
     };
-    registers::add_bench(codes, &mut emit, &mut assemble)
+    sass::add_bench(codes, &mut emit, &mut assemble)
 }
 
 /// The assembler and its version.
@@ -659,7 +664,7 @@ fn cells(column: &Column, program: &Program, rows: &[Row], results: &mut Found) 
             Err(why) => (None, String::new(), why),
         };
         let of_device = |l| Some(&errors[errors.find(l)?..]).and_then(|said| said.lines().next());
-        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).or_else(|| of_device(LACKS));
+        let lacks = errors.lines().find_map(lack).or_else(|| of_device(LACKS));
         let printed: BTreeMap<&str, &str> = output.lines().filter_map(|l| l.rsplit_once(": ")).collect();
         for (row, cell) in rows.iter().zip(&mut cells) {
             let found = match (printed.get(row.1.as_str()), lacks) {

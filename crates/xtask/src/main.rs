@@ -15,13 +15,13 @@ mod evaluate;
 mod foreign;
 mod memory;
 mod pages;
-mod patterns;
 mod plots;
 mod queue;
 mod random;
-mod registers;
+mod random_patterns;
 mod replay;
 mod sanitized;
+mod sass;
 mod setup;
 mod snippets;
 mod texts;
@@ -208,7 +208,7 @@ fn main() -> ExitCode {
             println!(
                 "random patterns from seed {first} (repeat with `./x fuzz --patterns --seed SEED --programs NUMBER`)"
             );
-            Ok(patterns::run(first, limit, programs, &|said| println!("{said}")).failed == 0)
+            Ok(random_patterns::run(first, limit, programs, &|said| println!("{said}")).failed == 0)
         }
         Task::Fuzz { faults: true, seed, seconds, programs, .. } => {
             let limit =

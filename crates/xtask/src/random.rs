@@ -13,8 +13,8 @@
 mod batch;
 mod check;
 pub mod faults;
-mod lanes;
 mod maker;
+mod vectorized;
 
 use crate::bad_input::reduce::reduce;
 use crate::bad_input::{child, examine_or_exit, watched};

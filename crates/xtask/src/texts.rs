@@ -531,8 +531,8 @@ fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, 
 /// The output of `nyala explain --vector`.
 fn lanes(path: &Path, text: &str) -> Result<String, String> {
     let residual = graph(path, text).and_then(|graph| graph.residual());
-    match residual.and_then(|residual| nyala::explain::lanes::notes(residual, None)) {
-        Ok((notes, report)) => Ok(nyala::explain::lanes::text(&report.sources, &notes)),
+    match residual.and_then(|residual| nyala::explain::vector_code::notes(residual, None)) {
+        Ok((notes, report)) => Ok(nyala::explain::vector_code::text(&report.sources, &notes)),
         Err(failed) => Err(failed.render(false)),
     }
 }
@@ -629,10 +629,10 @@ pub fn is_there(engine: &testing::Engine) -> bool {
     found.iter().any(|f| f.0 == engine.name && f.1)
 }
 
-/// Whether all errors are limitations of the compiler.
+/// Whether all errors are limitations of the compiler, or of the platform of a kernel.
 pub fn is_limitation(report: &Report) -> bool {
     let mut errors = report.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error);
-    report.sink.has_errors() && errors.all(|d| d.code == "limitation")
+    report.sink.has_errors() && errors.all(|d| ["limitation", "not-on-platform"].contains(&d.code))
 }
 
 pub fn first_error(report: &Report) -> String {

@@ -1,7 +1,7 @@
 //! What workers of the queue do: an order's first word says to which part of the tests it belongs.
 
 use crate::queue::{Answer, Order, cache_folder};
-use crate::{bad_input, patterns, random, root, texts};
+use crate::{bad_input, random, random_patterns, root, texts};
 use nyala::cache::Objects;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl Phase {
         let say = |text: String| said.lock().unwrap_or_else(|e| e.into_inner()).push(text);
         let tally = match self.name {
             "input" => bad_input::run(first.wrapping_add(before), Duration::MAX, count, !is_fresh, &say),
-            "patterns" => patterns::run(first.wrapping_add(before), Duration::MAX, count, &say),
+            "patterns" => random_patterns::run(first.wrapping_add(before), Duration::MAX, count, &say),
             "faults" => random::faults::run(first.wrapping_add(before), Duration::MAX, count, &say),
             _ => {
                 let which = if self.name == "lanes" { random::Which::Lanes } else { random::Which::All };

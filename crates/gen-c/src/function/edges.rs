@@ -3,8 +3,8 @@
 use super::FunctionEmitter;
 use crate::expr::Expr;
 use crate::flow::{Token, Way};
-use crate::nodes::{Exit, Node};
 use crate::print::Variable;
+use crate::statements::{Exit, Node};
 use crate::{Result, bug, calls, ops};
 use nyala_base::Id;
 use nyala_flat::{Block, Const, Edge, Terminator, Value};

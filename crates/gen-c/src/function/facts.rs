@@ -4,7 +4,7 @@
 use super::{FunctionEmitter, Growth, MAX_SHARING, Use};
 use crate::expr::Expr;
 use crate::flow::Flow;
-use crate::nodes::Step;
+use crate::statements::Step;
 use crate::{Result, bug, ops};
 use nyala_base::Id;
 use nyala_base::graph::{self, NONE};

@@ -2,7 +2,7 @@
 
 use crate::expr::{Expr, Form, Prec, apply};
 use crate::function::FunctionEmitter;
-use crate::nodes::Node;
+use crate::statements::Node;
 use crate::types::ELEMENTS;
 use crate::{Result, bug};
 use nyala_flat::Value;

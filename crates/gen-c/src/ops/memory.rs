@@ -4,8 +4,8 @@ use super::aggregates::{is_packed, place};
 use crate::Result;
 use crate::expr::{Expr, Form, apply};
 use crate::function::FunctionEmitter;
-use crate::nodes::Node;
 use crate::print::initializer;
+use crate::statements::Node;
 use nyala_flat::{InstOp, Value};
 use nyala_ir::{Ty, TyKind, layout};
 

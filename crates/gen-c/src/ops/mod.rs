@@ -4,7 +4,7 @@ pub(crate) mod aggregates;
 pub(crate) mod atomics;
 pub(crate) mod casts;
 pub(crate) mod halves;
-mod lanes;
+mod lane_loops;
 pub(crate) mod math;
 mod memory;
 pub(crate) mod numbers;
@@ -53,7 +53,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         }
         Op::Alloc => return memory::alloc(f, result, args[0], inst.op),
         Op::PDiv | Op::PRem => {
-            let e = if in_lanes { lanes::emit(f, op, result, args)? } else { operands(f, op, result, args)? };
+            let e = if in_lanes { lane_loops::emit(f, op, result, args)? } else { operands(f, op, result, args)? };
             f.flush(false)?;
             return f.define(result, Expr { must: false, reads: true, ..e }, inst.op);
         }
@@ -67,7 +67,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         Op::Lea => aggregates::lea(f, args)?,
         Op::WorkItem => work_item(f, args)?,
         Op::Select if !in_lanes || f.e.module.types.as_vector(f.ty(args[0])).is_none() => select(f, args)?,
-        Op::Shuffle | Op::Bits => lanes::emit(f, op, result, args)?,
+        Op::Shuffle | Op::Bits => lane_loops::emit(f, op, result, args)?,
         Op::Rcp | Op::Rsqrt | Op::Rcp14 | Op::Rsqrt14 => {
             return Err(f.limitation(format!("`{}`, an instruction of x86-64,", op.name())));
         }
@@ -125,7 +125,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         | Op::Pow
         | Op::Atan2 => {
             if in_lanes {
-                lanes::emit(f, op, result, args)?
+                lane_loops::emit(f, op, result, args)?
             } else {
                 operands(f, op, result, args)?
             }
@@ -140,10 +140,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         | Op::Prefetch
         | Op::Pipeline
         | Op::Watch
-        | Op::Known
-        | Op::Hlt
-        | Op::Unfold
-        | Op::Run => return Err(bug(format!("`{}` in C", op.name()))),
+        | nyala_ir::annotation!() => return Err(bug(format!("`{}` in C", op.name()))),
     };
     f.define(result, e, inst.op)
 }

@@ -1,5 +1,5 @@
 //! Operations of vectorized code: memory by lane, masks as bits, compaction. They are functions with loops over the
-//! lanes, as [`super::lanes`] has them. Inactive lanes of what is read are zero.
+//! lanes, as [`super::lane_loops`] has them. Inactive lanes of what is read are zero.
 
 use crate::expr::{Expr, apply};
 use crate::function::FunctionEmitter;

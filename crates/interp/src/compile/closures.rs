@@ -15,7 +15,7 @@ impl Compiler<'_, '_> {
             return Ok(d);
         }
         if matches!(*self.w.cont(c).linkage, Linkage::Asm(_)) {
-            return Err(limitation("assembly as a value"));
+            return Err(limitation("assembly is used as a value"));
         }
         if matches!(*self.w.cont(c).linkage, Linkage::Foreign(_)) {
             let foreign = self.l.foreign(c)?;

@@ -43,10 +43,10 @@ fn print(mut report: Report, text: &str) -> Answer {
 
 impl Explain {
     fn lanes(&self, graph: &Graph) -> Answer {
-        let (notes, report) = explain::lanes::notes(graph.residual()?, self.function.as_deref())?;
+        let (notes, report) = explain::vector_code::notes(graph.residual()?, self.function.as_deref())?;
         let text = match self.input.json {
-            true => explain::lanes::json(&report.sources, &notes) + "\n",
-            false => explain::lanes::text(&report.sources, &notes),
+            true => explain::vector_code::json(&report.sources, &notes) + "\n",
+            false => explain::vector_code::text(&report.sources, &notes),
         };
         print(report, &text)
     }

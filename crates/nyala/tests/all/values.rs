@@ -57,9 +57,9 @@ extern fn f(n: i32, a: &mut [i32]) -> () {
     let notes = |overflow: bool| -> Result<(String, String), Failed> {
         let checks = nyala_checks::Checks { overflow, ..Default::default() };
         let graph = front(text, Options { checks, ..Options::default() }).graph()?;
-        let (notes, report) = explain::lanes::notes(graph.residual()?, None)?;
+        let (notes, report) = explain::vector_code::notes(graph.residual()?, None)?;
         let flat = graph.residual()?.split(&LLVM)?;
-        Ok((explain::lanes::text(&report.sources, &notes), flat.module.to_string()))
+        Ok((explain::vector_code::text(&report.sources, &notes), flat.module.to_string()))
     };
     let check = "nyala_check_overflow_in_lanes";
     for overflow in [false, true] {

@@ -51,7 +51,7 @@ impl<'a> Checker<'a, '_> {
         match &node.kind {
             ExprKind::Error => TypeTable::ERROR,
             ExprKind::Int { value, suffix } => self.int_literal(*value, *suffix, false, expected, span),
-            ExprKind::Float { suffix, .. } => self.float_literal(*suffix, expected, span),
+            ExprKind::Float { suffix, .. } => self.float_literal(*suffix, expected),
             ExprKind::Bool(_) => self.prim(Prim::Bool),
             ExprKind::Char(_) => self.prim(Prim::U8),
             ExprKind::Str(bytes) => {
@@ -215,29 +215,35 @@ impl<'a> Checker<'a, '_> {
     fn int_literal(&mut self, value: u128, suffix: Option<Suffix>, negative: bool, hint: Option<Ty>, span: Span) -> Ty {
         let hinted = hint.filter(|t| self.p.types.as_prim(*t).is_some_and(Prim::is_int));
         let ty = match suffix {
-            Some(suffix) => self.suffix_ty(suffix, span),
+            Some(suffix) => self.suffix_ty(suffix),
             None => hinted.unwrap_or_else(|| self.p.types.var(Class::Int)),
         };
         self.unit.check_later(Final::Literal { value, negative, ty, span });
         ty
     }
 
-    fn float_literal(&mut self, suffix: Option<Suffix>, hint: Option<Ty>, span: Span) -> Ty {
+    fn float_literal(&mut self, suffix: Option<Suffix>, hint: Option<Ty>) -> Ty {
         let hinted = hint.filter(|t| self.p.types.as_prim(*t).is_some_and(Prim::is_float));
         match suffix {
-            Some(suffix) => self.suffix_ty(suffix, span),
+            Some(suffix) => self.suffix_ty(suffix),
             None => hinted.unwrap_or_else(|| self.p.types.var(Class::Float)),
         }
     }
 
-    fn suffix_ty(&mut self, suffix: Suffix, span: Span) -> Ty {
-        match Prim::from_name(suffix.text()) {
-            Some(prim) => self.prim(prim),
-            None => {
-                self.report(limitation::error(span, "`f16` is not supported yet", "use `f32`"));
-                TypeTable::ERROR
-            }
-        }
+    fn suffix_ty(&mut self, suffix: Suffix) -> Ty {
+        self.prim(match suffix {
+            Suffix::I8 => Prim::I8,
+            Suffix::I16 => Prim::I16,
+            Suffix::I32 => Prim::I32,
+            Suffix::I64 => Prim::I64,
+            Suffix::U8 => Prim::U8,
+            Suffix::U16 => Prim::U16,
+            Suffix::U32 => Prim::U32,
+            Suffix::U64 => Prim::U64,
+            Suffix::F16 => Prim::F16,
+            Suffix::F32 => Prim::F32,
+            Suffix::F64 => Prim::F64,
+        })
     }
 
     /// The type of a path's value. `called` says that it is applied at once.

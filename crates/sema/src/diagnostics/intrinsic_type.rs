@@ -26,3 +26,8 @@ pub fn error(span: Span, found: &str, expected: &str) -> Diagnostic {
         .label("declared here")
         .hint("declare it with that type, or leave it out if the prelude has it")
 }
+
+/// An intrinsic is used with types that it does not have; `hint` says which ones it has.
+pub fn operands(span: Span, what: &str, hint: &str) -> Diagnostic {
+    Diagnostic::error("intrinsic-type", span, format!("{what} is declared with types that it does not have")).hint(hint)
+}

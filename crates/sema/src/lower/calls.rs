@@ -225,8 +225,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     self.w.undef(ir_ty)
                 }
                 Err(_) => {
-                    let message = format!("`{}` of these types is not supported yet", op.name());
-                    self.report(limitation::error(span, message, "convert the arguments to numbers with `as`"));
+                    let what = format!("`{}`", op.name());
+                    self.report(intrinsic_type::operands(span, &what, "convert the arguments to numbers with `as`"));
                     self.w.undef(ir_ty)
                 }
             },
@@ -292,9 +292,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Shuffle, [a, b, idx, ..]) => match self.w.result_ty(Op::Shuffle, None, &[*a, *b, *idx]) {
                 Ok(ty) if ty == ir_ty => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
                 _ => {
-                    let message =
-                        "`shuffle` takes two vectors of one type and as many integers as its result has lanes";
-                    self.report(limitation::error(span, message, "write the indices as `simd[0, 4, 1, 5]`"));
+                    let hint = "it takes two vectors of one type, and as many integers as its result has lanes: \
+                                `simd[0, 4, 1, 5]`";
+                    self.report(intrinsic_type::operands(span, "`shuffle`", hint));
                     self.w.undef(ir_ty)
                 }
             },
@@ -320,8 +320,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Device(f), _) => match self.device_function(*f, vals, ir_ty, span) {
                 Some(val) => val,
                 None => {
-                    let message = "this function of a device, declared with these types, is not supported yet";
-                    self.report(limitation::error(span, message, "declare it with the types of the device's library"));
+                    let hint = "declare it with the types of the device's library";
+                    self.report(intrinsic_type::operands(span, "this function of a device", hint));
                     self.w.undef(ir_ty)
                 }
             },

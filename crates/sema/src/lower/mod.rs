@@ -14,13 +14,13 @@ mod devices;
 mod enums;
 mod exprs;
 mod instances;
-mod lanes;
-mod machine;
+mod lane_operations;
 mod operators;
 mod places;
 mod rounding;
 mod threads;
 mod vectors;
+mod x86_intrinsics;
 
 use crate::diagnostics::*;
 use crate::program::*;

@@ -116,8 +116,8 @@ impl Lowerer<'_, '_, '_> {
         let made = match self.w.result_ty(op, None, &args) {
             Ok(_) => self.w.op(op, &args),
             Err(why) => {
-                let message = format!("`{}` of these types is not supported yet: {why}", op.name());
-                self.report(limitation::error(span, message, "atomic operations take integers, floats and pointers"));
+                let hint = format!("{why}; atomic operations take integers, floats and pointers");
+                self.report(intrinsic_type::operands(span, &format!("`{}`", op.name()), &hint));
                 return self.w.undef(ty);
             }
         };
@@ -156,12 +156,8 @@ impl Lowerer<'_, '_, '_> {
             _ => None,
         };
         let Some(Ok(made)) = made else {
-            let message = "this declaration of the intrinsic is not supported yet";
-            self.report(limitation::error(
-                span,
-                message,
-                "declare it as the prelude does: with an address, and the value if it stores one",
-            ));
+            let hint = "declare it as the prelude does: with an address, and the value if it stores one";
+            self.report(intrinsic_type::operands(span, "this intrinsic", hint));
             return self.w.undef(ty);
         };
         if self.w.ty(made) != self.w.types.mem() {

@@ -1,6 +1,6 @@
 //! All tests of this crate, in one executable.
 
-#[path = "../../src/machine.rs"]
-#[allow(dead_code, reason = "for its own tests")]
-mod machine;
 mod programs;
+#[path = "../../src/x86_intrinsics.rs"]
+#[allow(dead_code, reason = "for its own tests")]
+mod x86_intrinsics;

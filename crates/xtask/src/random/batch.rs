@@ -2,7 +2,7 @@
 //! checking, which takes any program.
 
 use super::check::{Blame, Body, Engines, LARGE, Left, Outcome, Program, Times, check};
-use super::{INPUTS, check_all, lanes, maker};
+use super::{INPUTS, check_all, maker, vectorized};
 use std::fmt::Write;
 
 /// What follows in a program of several bodies behind the heads, as a function of the number of each.
@@ -18,7 +18,7 @@ pub struct Made {
 
 impl Made {
     pub fn new(seed: u64, has_lanes: bool) -> Made {
-        let text = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
+        let text = if has_lanes { vectorized::generate(seed) } else { maker::generate(seed) };
         Made { seed, has_lanes, text }
     }
 
@@ -28,7 +28,7 @@ impl Made {
     }
 
     fn head(&self) -> &'static str {
-        if self.has_lanes { lanes::HEAD } else { maker::HEAD }
+        if self.has_lanes { vectorized::HEAD } else { maker::HEAD }
     }
 
     /// Its text with only one of the entries with known inputs: each makes a copy of the body.

@@ -90,7 +90,7 @@ fn wrong_assembly_is_told_and_survived() {
         (".globl f\\x0af:", "", " -> ()", ""),
         ("\\x00\\xff", "", " -> ()", "none"),
         ("movl $1, $0", "=r|m,r|r", "i32 -> (i32)", "none"),
-        ("movl $1, $0", "r,r", "i32,[i32 * 2] -> ()", "assembly with an operand of type `[i32 * 2]`"),
+        ("movl $1, $0", "r,r", "i32,[i32 * 2] -> ()", "assembly has an operand of type `[i32 * 2]`"),
     ];
     for opt_level in [0, 3] {
         for &(template, constraints, signature, expected) in cases {

@@ -236,7 +236,7 @@ const ENDS: [(&str, &str, &str); 4] = [
         }",
         "six",
     ),
-    ("too many lanes", "fn main() -> () { for i in vec(65, 0, 8) { print_i32(i) } }", "a `vectorize` of 65 lanes"),
+    ("too many lanes", "fn main() -> () { for i in vec(65, 0, 8) { print_i32(i) } }", "a `vectorize` has 65 lanes"),
 ];
 
 #[test]

@@ -79,7 +79,7 @@ const ERRORS: &[(&str, Texts, &str)] = &[
         &[],
         "PTX with `pow`, a function of NVIDIA's libdevice, which was not found",
     ),
-    ("let s = reserve_shared[f32](20000); a(0) = s(i);", &[], "with more than 48 KiB of memory of the block"),
+    ("let s = reserve_shared[f32](20000); a(0) = s(i);", &[], "reserves more than 48 KiB of memory of the block"),
     ("a(0) = 1f;", &["--cuda", "sm_60"], "known are sm_100, "),
 ];
 

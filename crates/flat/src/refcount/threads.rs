@@ -1,4 +1,4 @@
-//! Which functions may run while another thread does, so that their counts are atomic. Separate from [`counts`](super),
+//! Which functions may run while another thread does, so that their counts are atomic. Separate from [`refcount`](super),
 //! because it is a question about calls.
 //!
 //! `parallel` returns when all of its threads are done, so only its body, and the functions that the body may call, run

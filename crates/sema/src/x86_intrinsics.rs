@@ -1,7 +1,7 @@
 //! Instructions of x86-64 that programs call by their LLVM names, `llvm.x86.…`: the table of families.
 //!
 //! A family is a computation, whatever its width. Its members are intrinsic names with their types. Most families are
-//! lowered to operations that the graph has ([`lower`](mod@crate::lower), `machine.rs`): comparisons, selections,
+//! lowered to operations that the graph has ([`lower`](mod@crate::lower), `x86_intrinsics.rs`): comparisons, selections,
 //! shuffles. So partial evaluation understands them, every engine executes them with the same result, and they run on
 //! any processor. LLVM recognizes the instruction again where there is one; it replaces many of these intrinsics by
 //! such operations itself, and has dropped some of their names. Approximations, which only the processor can compute,

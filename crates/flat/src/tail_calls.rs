@@ -3,8 +3,8 @@
 //! numbers are followed, too.
 
 use crate::analysis::Cfg;
-use crate::counts::Frames;
 use crate::escape::{Escapes, Fate};
+use crate::refcount::Frames;
 use crate::{Args, Callee, Func, Function, InstOp, Module, Terminator, Value, VectorOp};
 use nyala_base::Id;
 use nyala_ir::{Op, Ty, TyKind, Types};

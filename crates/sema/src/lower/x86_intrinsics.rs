@@ -1,9 +1,9 @@
-//! Lowers instructions of x86-64 to operations of the graph, by the families of [`crate::machine`].
+//! Lowers instructions of x86-64 to operations of the graph, by the families of [`crate::x86_intrinsics`].
 //!
 //! `llvm.x86.avx.cmp.ps.256(a, b, 1)` is `bitcast(select(lt(a, b), splat(-1), splat(0)))`.
 
 use super::*;
-use crate::machine::{Family, Instruction};
+use crate::x86_intrinsics::{Family, Instruction};
 
 impl Lowerer<'_, '_, '_> {
     pub(super) fn instruction(&mut self, of: Instruction, vals: &[Val], ty: ir::Ty, span: Span) -> Val {

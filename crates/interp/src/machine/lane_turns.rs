@@ -4,7 +4,7 @@
 use super::*;
 use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
-use crate::lanes::{Grid, Lane, Waiting, result_of_single_lane};
+use crate::lane_groups::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
 use nyala_ir::lanes::IN_KERNEL;
 use nyala_ir::{LaneOp, Scope, WorkItem};

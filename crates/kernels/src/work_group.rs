@@ -1,6 +1,6 @@
-//! The functions that run a kernel on the host: one for each phase, one that runs a block, one that runs a range of blocks.
+//! The functions that run a kernel on the host: one for each region, one that runs a block, one that runs a range of blocks.
 
-use super::phases::{Barrier, End, Phases, linear};
+use super::barrier_regions::{Barrier, End, Regions, linear};
 use super::{Kernel, Key, inline, name_of, runtime_func, text};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::load_env;
@@ -16,15 +16,15 @@ const MAX_FRAME: u64 = 1 << 20;
 /// extents of a block, and what the kernel takes. `None` if it is not supported; the reasons are in `diagnostics`.
 pub(super) fn compile(module: &mut Module, key: &Key, span: Span, diagnostics: &mut Vec<Diagnostic>) -> Option<Func> {
     let mut kernel = inline::prepare(module, key, span, diagnostics)?;
-    let phases = match Phases::find(module, &mut kernel) {
-        Ok(phases) => phases,
+    let regions = match Regions::find(module, &mut kernel) {
+        Ok(regions) => regions,
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
             return None;
         }
     };
     let name = name_of(module, key.kernel);
-    let block = build_block(module, &kernel, &phases, name);
+    let block = build_block(module, &kernel, &regions, name);
     Some(build_blocks(module, key, block))
 }
 
@@ -132,9 +132,9 @@ impl Order {
     }
 }
 
-/// A value that phases have in common, in the function of the block.
+/// A value that regions have in common, in the function of the block.
 struct Common {
-    /// Variables with the values that the phases compute.
+    /// Variables with the values that the regions compute.
     slots: FxHashMap<Value, Value>,
     /// The function's own values for parameters of the kernel.
     params: FxHashMap<Value, Value>,
@@ -160,7 +160,7 @@ impl Common {
     }
 }
 
-/// The values that a phase takes and leaves.
+/// The values that a region takes and leaves.
 struct Interface {
     /// Common values, in the order of parameters.
     common: Vec<Value>,
@@ -169,7 +169,7 @@ struct Interface {
 }
 
 /// The function that runs a block. It takes what the kernel takes, then nine numbers: of blocks, extents, the block.
-fn build_block(module: &mut Module, kernel: &Kernel, phases: &Phases, name: (GlobalId, Ty)) -> Func {
+fn build_block(module: &mut Module, kernel: &Kernel, regions: &Regions, name: (GlobalId, Ty)) -> Func {
     let old = &kernel.function;
     let own = &old.blocks[0].params;
     let n_own = own.len() - kernel.shared.len() - 3 - 9;
@@ -178,7 +178,7 @@ fn build_block(module: &mut Module, kernel: &Kernel, phases: &Phases, name: (Glo
     let func = module.declare(&format!("{}.block", old.name), Linkage::Internal, &tys, &[]);
     module.funcs[func.idx()].span = old.span;
     let codes: Vec<(Option<Func>, Interface)> =
-        (0..phases.all.len()).map(|i| build_phase(module, kernel, phases, i, order)).collect();
+        (0..regions.all.len()).map(|i| build_region(module, kernel, regions, i, order)).collect();
     let (unit, i32, i64) = (module.types.unit(), module.types.i32(), module.types.i64());
     let text_ptr = module.types.ptr(unit);
     let diverged = runtime_func(module, "nyala_diverged", &[text_ptr]);
@@ -245,15 +245,15 @@ fn build_block(module: &mut Module, kernel: &Kernel, phases: &Phases, name: (Glo
             common.arrays.entry(v).or_insert_with(|| reserve(&mut b, old.ty(v), n_items, items));
         }
     }
-    if phases.all.iter().any(|phase| phase.may_return) {
+    if regions.all.iter().any(|region| region.may_return) {
         let bool_ty = b.types.bool();
         common.returned = Some(reserve(&mut b, bool_ty, n_items, items));
     }
-    for v in common_values(kernel, phases, &codes) {
+    for v in common_values(kernel, regions, &codes) {
         let slot = b.slot(old.ty(v), old.name(v));
         common.slots.insert(v, slot);
     }
-    let starts: Vec<Block> = phases.all.iter().map(|_| b.block("phase", &[])).collect();
+    let starts: Vec<Block> = regions.all.iter().map(|_| b.block("region", &[])).collect();
     let done = b.block("done", &[]);
     b.switch_to(entry);
     if let Some(returned) = common.returned {
@@ -265,26 +265,26 @@ fn build_block(module: &mut Module, kernel: &Kernel, phases: &Phases, name: (Glo
         });
     }
     b.terminate(Terminator::Jump(Edge { block: starts[0], args: Vec::new() }));
-    for (i, phase) in phases.all.iter().enumerate() {
+    for (i, region) in regions.all.iter().enumerate() {
         b.switch_to(starts[i]);
         let (code, interface) = &codes[i];
         let mut args: Vec<Value> = interface.common.iter().map(|&v| common.read(&mut b, old, v)).collect();
         args.extend(interface.arrays.iter().map(|v| common.arrays[v]));
-        args.extend(common.returned.filter(|_| phase.may_return || phase.after_return));
-        compute_common(&mut b, kernel, phases, i, &common);
+        args.extend(common.returned.filter(|_| region.may_return || region.after_return));
+        compute_common(&mut b, kernel, regions, i, &common);
         if let Some(code) = code {
             run_items(&mut b, kernel, order, *code, size, items, &args);
         }
-        match phase.end {
+        match region.end {
             End::Return => b.terminate(Terminator::Jump(Edge { block: done, args: Vec::new() })),
             End::Never => {}
             End::At(at) => {
-                let next = |edge: &Edge| starts[phases.of_entry[&edge.block.idx()]];
+                let next = |edge: &Edge| starts[regions.of_entry[&edge.block.idx()]];
                 let mut there = There { returned: None, n: items };
-                if phase.may_return || phase.after_return {
+                if region.may_return || region.after_return {
                     there = find_there(&mut b, &common, items, done);
                 }
-                if let Some(barrier) = phases.barriers.get(&at) {
+                if let Some(barrier) = regions.barriers.get(&at) {
                     meet(&mut b, kernel, &common, barrier, items, &there);
                 }
                 match &old.blocks[at].term {
@@ -412,7 +412,7 @@ fn meet(b: &mut FunctionBuilder, kernel: &Kernel, common: &Common, barrier: &Bar
     b.store(slot, value);
 }
 
-/// Runs a phase for all work items of a block.
+/// Runs a region for all work items of a block.
 fn run_items(
     b: &mut FunctionBuilder,
     kernel: &Kernel,
@@ -452,21 +452,21 @@ fn others(axis: usize) -> [usize; 2] {
     }
 }
 
-/// Values that the function of the block computes: those that phases take, conditions between phases, and what these are
+/// Values that the function of the block computes: those that regions take, conditions between regions, and what these are
 /// computed from.
-fn common_values(kernel: &Kernel, phases: &Phases, codes: &[(Option<Func>, Interface)]) -> Vec<Value> {
+fn common_values(kernel: &Kernel, regions: &Regions, codes: &[(Option<Func>, Interface)]) -> Vec<Value> {
     let function = &kernel.function;
     let own: FxHashSet<Value> = function.blocks[0].params.iter().copied().collect();
     let mut work: Vec<Value> = codes.iter().flat_map(|(_, i)| &i.common).copied().collect();
-    for phase in &phases.all {
-        if let End::At(b) = phase.end {
+    for region in &regions.all {
+        if let End::At(b) = region.end {
             if let Terminator::Branch { cond, .. } = &function.blocks[b].term {
                 work.push(*cond);
             }
-            work.extend(phases.barriers.get(&b).and_then(|barrier| barrier.arg));
+            work.extend(regions.barriers.get(&b).and_then(|barrier| barrier.arg));
         }
     }
-    let results: FxHashSet<Value> = phases.barriers.values().filter_map(|b| b.result).collect();
+    let results: FxHashSet<Value> = regions.barriers.values().filter_map(|b| b.result).collect();
     let mut incoming: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
     for edge in function.blocks.iter().flat_map(|b| b.term.edges()) {
         for (&p, &a) in function.blocks[edge.block.idx()].params.iter().zip(&edge.args) {
@@ -476,10 +476,10 @@ fn common_values(kernel: &Kernel, phases: &Phases, codes: &[(Option<Func>, Inter
     let mut found = FxHashSet::default();
     while let Some(v) = work.pop() {
         let is_local = function.values[v.idx()].def == Def::Local && !own.contains(&v);
-        if !is_local || phases.varying[v.idx()] || !found.insert(v) || results.contains(&v) {
+        if !is_local || regions.varying[v.idx()] || !found.insert(v) || results.contains(&v) {
             continue;
         }
-        let (b, i) = phases.home[v.idx()];
+        let (b, i) = regions.home[v.idx()];
         match function.blocks.get(b).and_then(|block| block.insts.get(i)) {
             Some(inst) => work.extend(&inst.args),
             None => work.extend(incoming.get(&v).into_iter().flatten()),
@@ -490,14 +490,14 @@ fn common_values(kernel: &Kernel, phases: &Phases, codes: &[(Option<Func>, Inter
     found
 }
 
-/// Computes the common values of a phase, once for the block.
-fn compute_common(b: &mut FunctionBuilder, kernel: &Kernel, phases: &Phases, i: usize, common: &Common) {
-    let (function, phase) = (&kernel.function, &phases.all[i]);
-    let inside: FxHashSet<usize> = phase.blocks.iter().copied().collect();
-    for &at in &phase.blocks {
+/// Computes the common values of a region, once for the block.
+fn compute_common(b: &mut FunctionBuilder, kernel: &Kernel, regions: &Regions, i: usize, common: &Common) {
+    let (function, region) = (&kernel.function, &regions.all[i]);
+    let inside: FxHashSet<usize> = region.blocks.iter().copied().collect();
+    for &at in &region.blocks {
         let block = &function.blocks[at];
-        if at != phase.entry {
-            let preds = phase.blocks.iter().filter(|&&p| phase.end != End::At(p));
+        if at != region.entry {
+            let preds = region.blocks.iter().filter(|&&p| region.end != End::At(p));
             let edges = preds.flat_map(|&p| function.blocks[p].term.edges()).filter(|e| e.block.idx() == at);
             let args: Vec<&Edge> = edges.collect();
             if let [edge] = args[..] {
@@ -523,17 +523,17 @@ fn compute_common(b: &mut FunctionBuilder, kernel: &Kernel, phases: &Phases, i: 
     }
 }
 
-/// The function of a phase, which takes the number of a work item, those on the other axes, common values, and arrays.
+/// The function of a region, which takes the number of a work item, those on the other axes, common values, and arrays.
 /// `None` if it does nothing.
-fn build_phase(
+fn build_region(
     module: &mut Module,
     kernel: &Kernel,
-    phases: &Phases,
+    regions: &Regions,
     i: usize,
     order: Order,
 ) -> (Option<Func>, Interface) {
-    let (old, phase) = (&kernel.function, &phases.all[i]);
-    let uses = Uses::of(kernel, phases, i);
+    let (old, region) = (&kernel.function, &regions.all[i]);
+    let uses = Uses::of(kernel, regions, i);
     let i32 = module.types.i32();
     let n_numbers = if order.axis.is_some() { 3 } else { 1 };
     let mut tys = vec![i32; n_numbers];
@@ -542,12 +542,12 @@ fn build_phase(
         let array = module.types.indef_array(old.ty(v));
         tys.push(module.types.ptr(array));
     }
-    if phase.may_return || phase.after_return {
+    if region.may_return || region.after_return {
         let bool_ty = module.types.bool();
         let array = module.types.indef_array(bool_ty);
         tys.push(module.types.ptr(array));
     }
-    let func = module.declare(&format!("{}.phase{i}", old.name), Linkage::Internal, &tys, &[]);
+    let func = module.declare(&format!("{}.region{i}", old.name), Linkage::Internal, &tys, &[]);
     let mut b = FunctionBuilder::new(module, func);
     b.function.span = old.span;
     b.span = old.span;
@@ -580,7 +580,7 @@ fn build_phase(
     let mut made = Vec::new();
     let item = linear(b.function, i32, thread, size, &mut made, old.span);
     b.function.blocks[entry.idx()].insts.extend(made);
-    if phase.after_return {
+    if region.after_return {
         let bool_ty = b.types.bool();
         let at = element(&mut b, params[params.len() - 1], item, bool_ty);
         let gone = b.op(Op::Load, &[at], bool_ty);
@@ -592,14 +592,14 @@ fn build_phase(
         b.switch_to(on);
     }
     let start = b.current();
-    // Values of earlier phases; variables for those that this phase computes anew.
+    // Values of earlier regions; variables for those that this region computes anew.
     let mut slots: FxHashMap<Value, Value> = FxHashMap::default();
-    let load = |&v: &Value| match arrays.get(&v).filter(|_| !phases.again[v.idx()]) {
+    let load = |&v: &Value| match arrays.get(&v).filter(|_| !regions.again[v.idx()]) {
         Some(&array) => {
             let at = element(&mut b, array, item, old.ty(v));
             b.op(Op::Load, &[at], old.ty(v))
         }
-        None => again(&mut b, kernel, phases, v, &mut new),
+        None => again(&mut b, kernel, regions, v, &mut new),
     };
     let values: Vec<Value> = uses.taken.iter().map(load).collect();
     for (&v, value) in uses.taken.iter().zip(values) {
@@ -613,12 +613,12 @@ fn build_phase(
         }
     }
     let blocks: FxHashMap<usize, Block> =
-        phase.blocks.iter().map(|&at| (at, b.block(&old.blocks[at].name, &[]))).collect();
+        region.blocks.iter().map(|&at| (at, b.block(&old.blocks[at].name, &[]))).collect();
     b.switch_to(start);
-    b.terminate(Terminator::Jump(Edge { block: blocks[&phase.entry], args: Vec::new() }));
-    // All values of the phase, as blocks in reverse postorder may use those of later ones.
-    for &at in &phase.blocks {
-        let is_entry = at == phase.entry;
+    b.terminate(Terminator::Jump(Edge { block: blocks[&region.entry], args: Vec::new() }));
+    // All values of the region, as blocks in reverse postorder may use those of later ones.
+    for &at in &region.blocks {
+        let is_entry = at == region.entry;
         let params = old.blocks[at].params.iter().filter(|_| !is_entry);
         let results = old.blocks[at].insts.iter().filter_map(|inst| inst.result.as_ref());
         for &v in params.chain(results) {
@@ -631,10 +631,10 @@ fn build_phase(
             }
         }
     }
-    for &at in &phase.blocks {
+    for &at in &region.blocks {
         b.switch_to(blocks[&at]);
-        copy_block(&mut b, kernel, phases, (i, at), &blocks, &slots, &arrays, &mut new, item, &uses);
-        if phase.may_return && phase.end != End::At(at) && matches!(old.blocks[at].term, Terminator::Return(_)) {
+        copy_block(&mut b, kernel, regions, (i, at), &blocks, &slots, &arrays, &mut new, item, &uses);
+        if region.may_return && region.end != End::At(at) && matches!(old.blocks[at].term, Terminator::Return(_)) {
             let bool_ty = b.types.bool();
             let at = element(&mut b, params[params.len() - 1], item, bool_ty);
             let yes = b.function.constant(Const::Bits(1), bool_ty);
@@ -661,11 +661,11 @@ fn element(b: &mut FunctionBuilder, array: Value, item: Value, ty: Ty) -> Value 
     b.op(Op::Lea, &[array, item], ptr)
 }
 
-/// Computes a value of an earlier phase again.
+/// Computes a value of an earlier region again.
 fn again(
     b: &mut FunctionBuilder,
     kernel: &Kernel,
-    phases: &Phases,
+    regions: &Regions,
     v: Value,
     new: &mut FxHashMap<Value, Value>,
 ) -> Value {
@@ -674,14 +674,14 @@ fn again(
     let mut work = vec![v];
     while let Some(&at) = work.last() {
         let is_done = new.contains_key(&at) || matches!(old.values[at.idx()].def, Def::Const(_));
-        let (block, i) = phases.home[at.idx()];
+        let (block, i) = regions.home[at.idx()];
         let inst = old.blocks.get(block).and_then(|block| block.insts.get(i));
         let (false, Some(inst), InstOp::Op(op)) = (is_done, inst, inst.map_or(InstOp::CallIndirect, |i| i.op)) else {
             work.pop();
             continue;
         };
         let is_open =
-            |a: &Value| old.values[a.idx()].def == Def::Local && !new.contains_key(a) && phases.again[a.idx()];
+            |a: &Value| old.values[a.idx()].def == Def::Local && !new.contains_key(a) && regions.again[a.idx()];
         let open: Vec<Value> = inst.args.iter().copied().filter(is_open).collect();
         if open.is_empty() {
             let args: Vec<Value> = inst.args.iter().map(|&a| constant_or(b, old, a, new)).collect();
@@ -696,62 +696,62 @@ fn again(
     constant_or(b, old, v, new)
 }
 
-/// Values that go into a phase and out of it.
+/// Values that go into a region and out of it.
 struct Uses {
     interface: Interface,
-    /// Values of earlier phases that the phase loads or computes again, in order; without common ones that it takes.
+    /// Values of earlier regions that the region loads or computes again, in order; without common ones that it takes.
     taken: Vec<Value>,
-    /// Values that the phase computes.
+    /// Values that the region computes.
     made: FxHashSet<Value>,
     /// Values that it leaves in arrays at its end.
     left: Vec<Value>,
 }
 
 impl Uses {
-    fn of(kernel: &Kernel, phases: &Phases, i: usize) -> Uses {
-        let (old, phase) = (&kernel.function, &phases.all[i]);
+    fn of(kernel: &Kernel, regions: &Regions, i: usize) -> Uses {
+        let (old, region) = (&kernel.function, &regions.all[i]);
         let mut made: FxHashSet<Value> = FxHashSet::default();
         let mut used: FxHashSet<Value> = FxHashSet::default();
-        for &at in &phase.blocks {
+        for &at in &region.blocks {
             let block = &old.blocks[at];
-            if at != phase.entry {
+            if at != region.entry {
                 made.extend(&block.params);
             }
             made.extend(block.insts.iter().filter_map(|inst| inst.result));
             used.extend(block.insts.iter().flat_map(|inst| &inst.args));
-            if phase.end != End::At(at) {
+            if region.end != End::At(at) {
                 block.term.for_each_use(|v| used.extend([v]));
             }
         }
         let mut left = Vec::new();
-        if let End::At(at) = phase.end {
-            let barrier = phases.barriers.get(&at);
+        if let End::At(at) = region.end {
+            let barrier = regions.barriers.get(&at);
             let decides = barrier.and_then(|barrier| barrier.arg);
             let cond = match &old.blocks[at].term {
                 Terminator::Branch { cond, .. } => Some(*cond),
                 _ => None,
             };
-            let varying = |v: &Value| phases.varying[v.idx()];
+            let varying = |v: &Value| regions.varying[v.idx()];
             let conditions: Vec<Value> = decides.into_iter().chain(cond).filter(varying).collect();
             used.extend(&conditions);
             left.extend(conditions);
             for edge in old.blocks[at].term.edges() {
-                let next = phases.of_entry[&edge.block.idx()];
-                let kept = |v: &&Value| varying(v) && !phases.again[v.idx()] && made.contains(*v);
-                left.extend(phases.live[next].iter().filter(kept));
+                let next = regions.of_entry[&edge.block.idx()];
+                let kept = |v: &&Value| varying(v) && !regions.again[v.idx()] && made.contains(*v);
+                left.extend(regions.live[next].iter().filter(kept));
             }
             left.sort_unstable();
             left.dedup();
         }
-        // Values that live on may have been computed in this phase or in an earlier one.
+        // Values that live on may have been computed in this region or in an earlier one.
         let own: FxHashSet<Value> = old.blocks[0].params.iter().copied().collect();
-        let live: FxHashSet<Value> = phases.live[i].iter().copied().collect();
+        let live: FxHashSet<Value> = regions.live[i].iter().copied().collect();
         let is_needed = |v: &Value| used.contains(v) || left.contains(v) && made.contains(v);
-        let mut taken: Vec<Value> = phases.live[i].iter().copied().filter(is_needed).collect();
-        taken.retain(|v| phases.varying[v.idx()] || made.contains(v));
+        let mut taken: Vec<Value> = regions.live[i].iter().copied().filter(is_needed).collect();
+        taken.retain(|v| regions.varying[v.idx()] || made.contains(v));
         let (mut common, mut arrays) = (FxHashSet::default(), FxHashSet::default());
         let mut add_common = |v: Value| {
-            if old.values[v.idx()].def == Def::Local && !phases.varying[v.idx()] {
+            if old.values[v.idx()].def == Def::Local && !regions.varying[v.idx()] {
                 common.insert(v);
             }
         };
@@ -762,20 +762,20 @@ impl Uses {
         }
         taken.iter().for_each(|&v| add_common(v));
         kernel.grid[1].iter().for_each(|&v| add_common(v));
-        let mut work: Vec<Value> = taken.iter().copied().filter(|v| phases.again[v.idx()]).collect();
+        let mut work: Vec<Value> = taken.iter().copied().filter(|v| regions.again[v.idx()]).collect();
         let mut seen: FxHashSet<Value> = work.iter().copied().collect();
         while let Some(v) = work.pop() {
-            let (b, at) = phases.home[v.idx()];
+            let (b, at) = regions.home[v.idx()];
             let Some(inst) = old.blocks.get(b).and_then(|block| block.insts.get(at)) else { continue };
             for &a in &inst.args {
                 add_common(a);
-                if phases.again[a.idx()] && seen.insert(a) {
+                if regions.again[a.idx()] && seen.insert(a) {
                     work.push(a);
                 }
             }
         }
         arrays.extend(left.iter().copied());
-        arrays.extend(taken.iter().copied().filter(|v| phases.varying[v.idx()] && !phases.again[v.idx()]));
+        arrays.extend(taken.iter().copied().filter(|v| regions.varying[v.idx()] && !regions.again[v.idx()]));
         let sorted = |set: FxHashSet<Value>| {
             let mut all: Vec<Value> = set.into_iter().collect();
             all.sort_unstable();
@@ -785,12 +785,12 @@ impl Uses {
     }
 }
 
-/// Copies a block into the function of a phase.
+/// Copies a block into the function of a region.
 #[allow(clippy::too_many_arguments)]
 fn copy_block(
     b: &mut FunctionBuilder,
     kernel: &Kernel,
-    phases: &Phases,
+    regions: &Regions,
     (i, at): (usize, usize),
     blocks: &FxHashMap<usize, Block>,
     slots: &FxHashMap<Value, Value>,
@@ -799,13 +799,13 @@ fn copy_block(
     item: Value,
     uses: &Uses,
 ) {
-    let (old, phase) = (&kernel.function, &phases.all[i]);
+    let (old, region) = (&kernel.function, &regions.all[i]);
     let read = |b: &mut FunctionBuilder, new: &FxHashMap<Value, Value>, v: Value| match slots.get(&v) {
         Some(&slot) => b.op(Op::Load, &[slot], old.ty(v)),
         None => constant_or(b, old, v, new),
     };
     let block = &old.blocks[at];
-    if at != phase.entry {
+    if at != region.entry {
         for (k, p) in block.params.iter().enumerate() {
             if let Some(&slot) = slots.get(p) {
                 let own = b.function.blocks[blocks[&at].idx()].params[k];
@@ -828,7 +828,7 @@ fn copy_block(
             b.store(*slot, result);
         }
     }
-    if phase.end == End::At(at) {
+    if region.end == End::At(at) {
         for &v in &uses.left {
             let value = read(b, new, v);
             let place = element(b, arrays[&v], item, old.ty(v));

@@ -1,13 +1,13 @@
-//! Phases of a kernel: where it is cut, what is common to the work items of a block, and what lives from one phase to
+//! Regions of a kernel: where it is cut, what is common to the work items of a block, and what lives from one region to
 //! another.
 //!
 //! Cuts are after barriers, and after branches on which a barrier is control dependent, directly or through other such
-//! branches. So from the entry of a phase all ways lead to one cut, or to the return; other branches and loops lie
-//! within a phase.
+//! branches. So from the entry of a region all ways lead to one cut, or to the return; other branches and loops lie
+//! within a region.
 //!
 //! Work items may end early: nobody waits for those that have ended. If the condition of a branch differs between work
 //! items, and no barrier is reachable on one side, there is no cut. Items that take this side run to the return, which
-//! notes in an array that they have ended; later phases skip them, and barriers do not count them.
+//! notes in an array that they have ended; later regions skip them, and barriers do not count them.
 
 use super::{Kernel, refuse};
 use nyala_base::graph::{self, NONE};
@@ -16,7 +16,7 @@ use nyala_flat::*;
 use nyala_ir::{Effect, LaneOp, Op, Prim, Scope, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Limit on operations that a phase computes again instead of loading their result.
+/// Limit on operations that a region computes again instead of loading their result.
 const MAX_AGAIN: usize = 16;
 
 /// A barrier, at the end of its block.
@@ -30,7 +30,7 @@ pub(super) struct Barrier {
     pub span: Span,
 }
 
-/// How a phase ends.
+/// How a region ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
     /// At the barrier, or the branch, at the end of this block.
@@ -40,11 +40,11 @@ pub(super) enum End {
     Never,
 }
 
-/// A phase: code with one entry.
+/// A region: code with one entry.
 #[derive(Clone, Debug)]
-pub(super) struct Phase {
+pub(super) struct Region {
     pub entry: usize,
-    /// Its blocks in reverse postorder. A block may belong to several phases.
+    /// Its blocks in reverse postorder. A block may belong to several regions.
     pub blocks: Vec<usize>,
     pub end: End,
     /// Whether some work items may return, while others go on to its end.
@@ -53,32 +53,32 @@ pub(super) struct Phase {
     pub after_return: bool,
 }
 
-/// A kernel's phases, and facts about its values.
-pub(super) struct Phases {
+/// A kernel's regions, and facts about its values.
+pub(super) struct Regions {
     /// By block.
     pub barriers: FxHashMap<usize, Barrier>,
     /// The first is that of the kernel's entry.
-    pub all: Vec<Phase>,
-    /// The number of the phase that begins with a block.
+    pub all: Vec<Region>,
+    /// The number of the region that begins with a block.
     pub of_entry: FxHashMap<usize, usize>,
     /// By value, whether it may differ between work items.
     pub varying: Vec<bool>,
-    /// By phase, the values that are computed before it and may be used in it or after it, in order.
+    /// By region, the values that are computed before it and may be used in it or after it, in order.
     pub live: Vec<Vec<Value>>,
-    /// By value, whether phases compute it again.
+    /// By value, whether regions compute it again.
     pub again: Vec<bool>,
     /// The block that defines each value, and the position in it; that of parameters is `NONE`.
     pub home: Vec<(usize, usize)>,
 }
 
-impl Phases {
-    pub fn find(module: &mut Module, kernel: &mut Kernel) -> Result<Phases, Box<Diagnostic>> {
+impl Regions {
+    pub fn find(module: &mut Module, kernel: &mut Kernel) -> Result<Regions, Box<Diagnostic>> {
         let mut barriers = FxHashMap::default();
         split_at_barriers(module, &mut kernel.function, &mut barriers)?;
         // Branches at which some work items leave for the return. Each round finds at least one more.
         let mut leaving = FxHashSet::default();
         let (all, of_entry) = loop {
-            let (all, of_entry, deciding) = split_phases(kernel, &barriers, &leaving)?;
+            let (all, of_entry, deciding) = split_regions(kernel, &barriers, &leaving)?;
             let varying = find_varying(&module.types, kernel, &barriers, &all);
             let found = find_leaving(&kernel.function, &barriers, &varying, &deciding);
             if found.is_empty() {
@@ -107,7 +107,7 @@ impl Phases {
         let varying = find_varying(&module.types, kernel, &barriers, &all);
         let live = find_live(kernel, &barriers, &all, &home);
         let again = find_again(&module.types, kernel, &varying, &home);
-        Ok(Phases { barriers, all, of_entry, varying, live, again, home })
+        Ok(Regions { barriers, all, of_entry, varying, live, again, home })
     }
 }
 
@@ -131,7 +131,7 @@ fn split_at_barriers(
             let after = Block::from_idx(function.blocks.len());
             let jump = Terminator::Jump(Edge { block: after, args: Vec::new() });
             let term = std::mem::replace(&mut function.blocks[b].term, jump);
-            function.blocks.push(BlockData { name: "phase".into(), params: Vec::new(), insts: rest, term });
+            function.blocks.push(BlockData { name: "region".into(), params: Vec::new(), insts: rest, term });
             let result = inst.result.filter(|_| op != LaneOp::Barrier);
             barriers.insert(b, Barrier { op, arg: inst.args.first().copied(), result, span: inst.span });
         }
@@ -140,20 +140,20 @@ fn split_at_barriers(
     Ok(())
 }
 
-/// Moves local variables that several phases use, or whose addresses leave the function's own code, to memory that is
+/// Moves local variables that several regions use, or whose addresses leave the function's own code, to memory that is
 /// made once for a block, with one for each work item.
-fn keep_variables(types: &mut Types, kernel: &mut Kernel, all: &[Phase]) {
-    // The phase of each block that is in one only.
-    let mut phase_of: Vec<Option<usize>> = vec![None; kernel.function.blocks.len()];
+fn keep_variables(types: &mut Types, kernel: &mut Kernel, all: &[Region]) {
+    // The region of each block that is in one only.
+    let mut region_of: Vec<Option<usize>> = vec![None; kernel.function.blocks.len()];
     let mut seen = vec![false; kernel.function.blocks.len()];
-    for (i, phase) in all.iter().enumerate() {
-        for &b in &phase.blocks {
-            phase_of[b] = (!std::mem::replace(&mut seen[b], true)).then_some(i);
+    for (i, region) in all.iter().enumerate() {
+        for &b in &region.blocks {
+            region_of[b] = (!std::mem::replace(&mut seen[b], true)).then_some(i);
         }
     }
     let i32 = types.i32();
     for slot in slots(&kernel.function) {
-        if stays_in_phase(&kernel.function, &phase_of, slot) {
+        if stays_in_region(&kernel.function, &region_of, slot) {
             continue;
         }
         let function = &mut kernel.function;
@@ -186,8 +186,8 @@ fn place_of(function: &Function, v: Value) -> Option<(usize, usize)> {
     blocks.find_map(|(b, block)| Some((b, block.insts.iter().position(|inst| inst.result == Some(v))?)))
 }
 
-/// Whether a variable is used in one phase only, as an address of loads and stores.
-fn stays_in_phase(function: &Function, phase_of: &[Option<usize>], slot: Value) -> bool {
+/// Whether a variable is used in one region only, as an address of loads and stores.
+fn stays_in_region(function: &Function, region_of: &[Option<usize>], slot: Value) -> bool {
     let mut derived: FxHashSet<Value> = FxHashSet::default();
     derived.insert(slot);
     let mut own = None;
@@ -201,8 +201,8 @@ fn stays_in_phase(function: &Function, phase_of: &[Option<usize>], slot: Value) 
                 if !any {
                     continue;
                 }
-                let Some(phase) = phase_of[b] else { return false };
-                leaves |= *own.get_or_insert(phase) != phase;
+                let Some(region) = region_of[b] else { return false };
+                leaves |= *own.get_or_insert(region) != region;
                 match inst.op {
                     InstOp::Op(Op::Load | Op::Slot) => {}
                     InstOp::Op(Op::Store) => leaves |= derived.contains(&inst.args[1]),
@@ -269,7 +269,7 @@ fn live_successors(function: &Function) -> Vec<Vec<usize>> {
     live
 }
 
-/// The blocks at whose ends phases end: barriers, and the branches that decide about them, but those in `leaving`.
+/// The blocks at whose ends regions end: barriers, and the branches that decide about them, but those in `leaving`.
 fn cuts(function: &Function, barriers: &FxHashMap<usize, Barrier>, leaving: &FxHashSet<usize>) -> FxHashSet<usize> {
     let exit = function.blocks.len();
     let mut succs = live_successors(function);
@@ -315,11 +315,11 @@ fn find_leaving(
     deciding.iter().copied().filter(leaves).collect()
 }
 
-/// The phases, their numbers by entry, and the branches between them.
-type Found = (Vec<Phase>, FxHashMap<usize, usize>, Vec<usize>);
+/// The regions, their numbers by entry, and the branches between them.
+type Found = (Vec<Region>, FxHashMap<usize, usize>, Vec<usize>);
 
-/// Gives each phase an entry without parameters, and finds its blocks.
-fn split_phases(
+/// Gives each region an entry without parameters, and finds its blocks.
+fn split_regions(
     kernel: &mut Kernel,
     barriers: &FxHashMap<usize, Barrier>,
     leaving: &FxHashSet<usize>,
@@ -333,17 +333,22 @@ fn split_phases(
         for edge in term.edges_mut() {
             let to = Block::from_idx(function.blocks.len());
             let jump = Terminator::Jump(std::mem::replace(edge, Edge { block: to, args: Vec::new() }));
-            function.blocks.push(BlockData { name: "phase".into(), params: Vec::new(), insts: Vec::new(), term: jump });
+            function.blocks.push(BlockData {
+                name: "region".into(),
+                params: Vec::new(),
+                insts: Vec::new(),
+                term: jump,
+            });
         }
         function.blocks[b].term = term;
     }
-    let (mut all, mut of_entry, mut next) = (Vec::<Phase>::new(), FxHashMap::default(), 0);
+    let (mut all, mut of_entry, mut next) = (Vec::<Region>::new(), FxHashMap::default(), 0);
     let mut entries = vec![0];
     of_entry.insert(0, 0);
     while let Some(&entry) = entries.get(next) {
         next += 1;
-        let phase = phase(function, &cuts, entry, kernel.span)?;
-        if let End::At(b) = phase.end {
+        let region = region(function, &cuts, entry, kernel.span)?;
+        if let End::At(b) = region.end {
             for edge in function.blocks[b].term.edges() {
                 let to = edge.block.idx();
                 of_entry.entry(to).or_insert_with(|| {
@@ -352,22 +357,22 @@ fn split_phases(
                 });
             }
         }
-        all.push(phase);
+        all.push(region);
     }
-    let next = |phase: &Phase| match phase.end {
+    let next = |region: &Region| match region.end {
         End::At(b) => function.blocks[b].term.edges().map(|e| of_entry[&e.block.idx()]).collect(),
         _ => Vec::new(),
     };
     let succs: Vec<Vec<usize>> = all.iter().map(next).collect();
     let returning = (0..all.len()).filter(|&i| all[i].may_return);
     let after: Vec<usize> = returning.flat_map(|i| succs[i].iter().copied()).collect();
-    for (phase, after) in all.iter_mut().zip(graph::reachable(&succs, &after)) {
-        phase.after_return = after;
+    for (region, after) in all.iter_mut().zip(graph::reachable(&succs, &after)) {
+        region.after_return = after;
     }
     Ok((all, of_entry, deciding))
 }
 
-fn phase(function: &Function, cuts: &FxHashSet<usize>, entry: usize, span: Span) -> Result<Phase, Box<Diagnostic>> {
+fn region(function: &Function, cuts: &FxHashSet<usize>, entry: usize, span: Span) -> Result<Region, Box<Diagnostic>> {
     let succs = |b: usize| -> Vec<usize> {
         match cuts.contains(&b) {
             true => Vec::new(),
@@ -407,26 +412,26 @@ fn phase(function: &Function, cuts: &FxHashSet<usize>, entry: usize, span: Span)
     if end == End::Never && may_return {
         (end, may_return) = (End::Return, false);
     }
-    Ok(Phase { entry, blocks: order, end, may_return, after_return: false })
+    Ok(Region { entry, blocks: order, end, may_return, after_return: false })
 }
 
 /// Finds values that may differ between the work items of a block.
-fn find_varying(types: &Types, kernel: &Kernel, barriers: &FxHashMap<usize, Barrier>, all: &[Phase]) -> Vec<bool> {
+fn find_varying(types: &Types, kernel: &Kernel, barriers: &FxHashMap<usize, Barrier>, all: &[Region]) -> Vec<bool> {
     let function = &kernel.function;
     let mut varying = vec![false; function.values.len()];
     kernel.thread.iter().for_each(|t| varying[t.idx()] = true);
-    // Blocks where ways within one phase meet: their parameters differ as the ways do.
+    // Blocks where ways within one region meet: their parameters differ as the ways do.
     let mut meets = vec![false; function.blocks.len()];
-    for phase in all {
-        let inside: FxHashSet<usize> = phase.blocks.iter().copied().collect();
+    for region in all {
+        let inside: FxHashSet<usize> = region.blocks.iter().copied().collect();
         let mut ways: FxHashMap<usize, usize> = FxHashMap::default();
-        for &b in phase.blocks.iter().filter(|&&b| phase.end != End::At(b)) {
+        for &b in region.blocks.iter().filter(|&&b| region.end != End::At(b)) {
             for edge in function.blocks[b].term.edges().filter(|e| inside.contains(&e.block.idx())) {
                 *ways.entry(edge.block.idx()).or_default() += 1;
             }
         }
         for (b, n) in ways {
-            meets[b] |= n > 1 || b == phase.entry;
+            meets[b] |= n > 1 || b == region.entry;
         }
     }
     let results: FxHashSet<Value> = barriers.values().filter_map(|b| b.result).collect();
@@ -474,11 +479,11 @@ fn is_total(types: &Types, function: &Function, inst: &Inst) -> bool {
     }
 }
 
-/// The values that are alive at the entry of each phase.
+/// The values that are alive at the entry of each region.
 fn find_live(
     kernel: &Kernel,
     barriers: &FxHashMap<usize, Barrier>,
-    all: &[Phase],
+    all: &[Region],
     home: &[(usize, usize)],
 ) -> Vec<Vec<Value>> {
     let function = &kernel.function;
@@ -488,7 +493,7 @@ fn find_live(
         block.term.edges().for_each(|e| preds[e.block.idx()].push(b));
     }
     let mut entry_of: Vec<Option<usize>> = vec![None; n];
-    all.iter().enumerate().for_each(|(i, phase)| entry_of[phase.entry] = Some(i));
+    all.iter().enumerate().for_each(|(i, region)| entry_of[region.entry] = Some(i));
     let mut uses: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
     for (b, block) in function.blocks.iter().enumerate() {
         let mut used = |v: Value| {
@@ -512,8 +517,8 @@ fn find_live(
             if std::mem::replace(&mut seen[b], round as u32) == round as u32 {
                 continue;
             }
-            if let Some(phase) = entry_of[b] {
-                live[phase].push(v);
+            if let Some(region) = entry_of[b] {
+                live[region].push(v);
             }
             work.extend(preds[b].iter().copied().filter(|&p| p != home[v.idx()].0));
         }

@@ -15,10 +15,10 @@
 //! A call that passes on the address of one of the caller's variables keeps the caller's frame: it is an ordinary call.
 
 use crate::analysis::Cfg;
-use crate::counts::Frames;
 use crate::data::*;
 use crate::escape::Escapes;
-use crate::frames::blocks_that_keep_frames;
+use crate::refcount::Frames;
+use crate::tail_calls::blocks_that_keep_frames;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, graph};
 use nyala_ir::{Op, Prim, Ty};
