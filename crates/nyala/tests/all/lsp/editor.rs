@@ -49,7 +49,7 @@ for _, lens in ipairs(lenses) do
   end
 end
 vim.wait(60000, function() return vim.bo.buftype == "nofile" end, 10)
-say("residual", vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
+say("residual", vim.api.nvim_buf_get_lines(0, 1, 2, false)[1])
 vim.fn.writefile(out, "said.txt")
 vim.cmd("qall!")
 "#;
