@@ -233,6 +233,11 @@ fn hide_divisor<'ctx>(builder: &Builder<'ctx>, division: InstructionValue<'ctx>)
     let asm_ty = wide.fn_type(&[wide.into()], false);
     let asm = context.create_inline_asm(asm_ty, String::new(), "=r,0".into(), false, false, None, false);
     let hidden = builder.build_indirect_call(asm_ty, asm, &[number.into()], "")?;
+    // It goes with a division that nobody uses.
+    for name in ["memory", "nounwind", "willreturn"] {
+        let attribute = context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
+        hidden.add_attribute(AttributeLoc::Function, attribute);
+    }
     let hidden = hidden.try_as_basic_value().unwrap_basic().into_int_value();
     let hidden = builder.build_int_truncate(hidden, ty, "")?;
     division.set_operand(1, hidden);

@@ -117,16 +117,6 @@ pub(crate) fn lesser(
     values: [&str; 2],
     are_numbers: [bool; 2],
 ) -> String {
-    let whole = number_text(prim, lanes);
-    let quiet = std::array::from_fn::<_, 2, _>(|i| {
-        if are_numbers[i] {
-            return values[i].to_string();
-        }
-        let (quiet, symbol) = (f.temp(), format!("llvm.canonicalize.{}", suffix(prim, lanes)));
-        f.e.declare(&symbol, || format!("declare {whole} @{symbol}({whole})"));
-        f.line(format_args!("{quiet} = call {whole} @{symbol}({whole} {})", values[i]));
-        quiet
-    });
     let bits = lanes.unwrap_or(1) * prim.bits();
     let (bits, rounding) = match bits {
         257.. => (512, ", i32 4"),
@@ -143,7 +133,17 @@ pub(crate) fn lesser(
     // The sign is that of the comparison's result.
     let how = if is_less { 4 } else { 5 };
     let name = f.temp();
-    in_pieces(f, prim, lanes, piece, &name, [&quiet[0], &quiet[1]], |f, result, [a, b]| {
+    in_pieces(f, prim, lanes, piece, &name, values, |f, result, operands| {
+        // LLVM crashes at vectors of other lanes.
+        let [a, b] = std::array::from_fn::<_, 2, _>(|i| {
+            if are_numbers[i] {
+                return operands[i].to_string();
+            }
+            let (quiet, symbol) = (f.temp(), format!("llvm.canonicalize.{}", suffix(prim, Some(piece))));
+            f.e.declare(&symbol, || format!("declare {text} @{symbol}({text})"));
+            f.line(format_args!("{quiet} = call {text} @{symbol}({text} {})", operands[i]));
+            quiet
+        });
         f.line(format_args!(
             "{result} = call {text} @{symbol}({text} {a}, {text} {b}, i32 {how}, {text} zeroinitializer, {mask} -1{rounding})"
         ));

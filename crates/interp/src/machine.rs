@@ -550,7 +550,7 @@ impl Machine<'_> {
                     self.set(d, at);
                 }
                 Inst::Math { op, prim, d, a, b, c } => {
-                    if prim.is_int() && self.get(a) == POISON {
+                    if self.get(a) == POISON {
                         return Err(eval::uninitialized());
                     }
                     let args = [self.get(a), self.get(b), self.get(c)];

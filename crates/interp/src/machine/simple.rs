@@ -74,7 +74,11 @@ impl Machine<'_> {
         }
         macro_rules! float_op {
             ($float:ident, $bits:ident, $op:tt, $d:expr, $a:expr, $b:expr) => {{
-                let (x, y) = ($float::from_bits(get!($a) as $bits), $float::from_bits(get!($b) as $bits));
+                let (a, b): (u64, u64) = (get!($a), get!($b));
+                if a == POISON || b == POISON {
+                    return Err(eval::uninitialized());
+                }
+                let (x, y) = ($float::from_bits(a as $bits), $float::from_bits(b as $bits));
                 set!($d, u64::from((x $op y).to_bits()))
             }};
         }

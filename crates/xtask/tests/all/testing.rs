@@ -73,7 +73,8 @@ fn failures_do_not_hide_each_other() {
     let has = |text: &str| assert!(out.contains(text), "{text}\nin\n{out}");
     has("a.impala:2: `sum(1, 2) == 4`: -O3\n    does not hold, the arguments known");
     has("a.impala:4: `test_panic`: -O3\n    panic at ");
-    has("on purpose\n    signal: 6 (SIGABRT)");
+    has("on purpose\n      `test_panic` called at ");
+    has("\n    signal: 6 (SIGABRT)");
     has("    its output:\n    said before\n");
     has("a.impala:5: `test_false`: -O3\n    gives `false`");
     assert!(out.ends_with("1 passed, 3 failed, 0 skipped\n"), "{out}");
