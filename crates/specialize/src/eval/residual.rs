@@ -181,9 +181,10 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
-        // Of those of a unit, the first one is kept for the record: it asked for the code.
-        let is_unit = self.stubs[s].is_unit();
-        if self.stubs[s].state == State::New && !(is_unit && !self.stubs[s].requests.is_empty()) {
+        if self.stubs[s].is_unit() {
+            return self.escape_stub(s, NO_PAST);
+        }
+        if self.stubs[s].state == State::New {
             let call = self.call_of(self.stubs[s].source, self.stubs[s].call, self.dst.current_origin());
             let request = Request { block: site.block, version: self.versions[site.block], kind, memory, call };
             let requests = &mut self.stubs[s].requests;
@@ -192,9 +193,6 @@ impl Evaluator<'_> {
                 requests.reserve_exact(1);
             }
             requests.push(request);
-        }
-        if is_unit {
-            return self.escape_stub(s, NO_PAST);
         }
         self.enqueue(s, site.past);
     }

@@ -153,12 +153,9 @@ impl Evaluator<'_> {
     }
 
     /// Lets calls in one unit that were not unfolded go to the function that all units share.
-    fn share(&mut self, s: StubId, requests: Vec<Request>) {
+    fn share(&mut self, s: StubId) {
         let own = self.stub(self.stubs[s].source, 0, Rc::new([]), Span::NO_CALL);
         (self.stubs[s].state, self.stubs[s].alias) = (State::Consumed, Some(own));
-        if self.stubs[own].state == State::New && self.stubs[own].requests.is_empty() {
-            self.stubs[own].requests.extend(requests.into_iter().next());
-        }
         self.escape_stub(own, NO_PAST);
     }
 
@@ -454,7 +451,7 @@ impl Evaluator<'_> {
             return self.evaluate(site, Entry { cont: k, call, free, args });
         }
         if self.unit_of(k, self.stubs[s].mask, vals.is_empty()) != unit {
-            self.share(s, requests);
+            self.share(s);
             return Ok(());
         }
         // Find arguments on which all requests agree, and contents of memory that all of them know.
