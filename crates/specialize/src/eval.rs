@@ -34,7 +34,7 @@ use crate::Options;
 use crate::facts::Facts;
 use crate::memory;
 use crate::record::Record as Explained;
-use crate::whistle::{CallKey, Diverged, Hints, Unit, UnitName};
+use crate::whistle::{CallKey, Diverged, Hints};
 use nyala_base::{CallId, Diagnostic, SideTable, Span};
 use nyala_ir::{Cont, Linkage, Val, World};
 use rustc_hash::FxHashSet;
@@ -142,8 +142,8 @@ impl<'a> Evaluator<'a> {
     /// returns the number of residual uses of a continuation.
     pub fn note_single_calls(&mut self, n_uses: impl Fn(Cont) -> u32) {
         let takes_function = |&p: &Val| self.source.types.has_function(self.source.ty(p));
-        let mut single: Vec<(Unit, CallKey)> = Vec::new();
-        let mut several: FxHashSet<(UnitName, CallKey)> = FxHashSet::default();
+        let mut single: Vec<(Cont, CallKey)> = Vec::new();
+        let mut several: FxHashSet<(Cont, CallKey)> = FxHashSet::default();
         for stub in self.stubs.iter() {
             let k = stub.source;
             let n = n_uses(stub.cont);
@@ -152,7 +152,7 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             if stub.alias.is_some_and(|own| self.stubs[own].is_unit()) {
-                several.insert((stub.unit.name(), (k, stub.mask)));
+                several.insert((stub.unit, (k, stub.mask)));
                 continue;
             }
             if n == 0 && !stub.was_called
@@ -163,11 +163,11 @@ impl<'a> Evaluator<'a> {
             }
             match n {
                 0 | 1 => single.push((stub.unit, (k, stub.mask))),
-                _ => drop(several.insert((stub.unit.name(), (k, stub.mask)))),
+                _ => drop(several.insert((stub.unit, (k, stub.mask)))),
             }
         }
         for (unit, key) in single {
-            if !several.contains(&(unit.name(), key)) {
+            if !several.contains(&(unit, key)) {
                 self.hints.noted.note_inline(unit, key);
             }
         }
@@ -204,8 +204,8 @@ impl<'a> Evaluator<'a> {
                 // Other units may still find hints for the next round, which then need not find them again.
                 self.plain.clear();
                 self.repeated.close();
-                let used = self.budget.of(self.budget.unit);
-                (used.is_left, used.is_spent) = (true, !diverged.is_early);
+                self.budget.units[self.budget.unit].is_left = true;
+                self.budget.units[self.budget.unit].is_spent = !diverged.is_early;
                 if diverged.is_total {
                     return Err(diverged);
                 }
@@ -221,7 +221,7 @@ impl<'a> Evaluator<'a> {
 
     /// The residual continuation of a root.
     pub fn root(&self, root: Cont) -> Cont {
-        let s = self.stubs.first(Unit::of(root), root, 0, &[], Span::NO_CALL).expect("roots have stubs");
+        let s = self.stubs.first(root, root, 0, &[], Span::NO_CALL).expect("roots have stubs");
         self.stubs.resolve(self.stubs[s].cont)
     }
 }

@@ -38,40 +38,19 @@ pub type Kinds = smallvec::SmallVec<[Kind; 6]>;
 /// The source continuations that a function value is made of: its own, and those of the closures it captures.
 pub type Sources = FxHashSet<Cont>;
 
-/// A part of the program whose code depends on nothing else: a root, a function that captures nothing and is called with
-/// nothing specialized, or a kernel that one of these launches (`docs/design/specializer.md`, Units).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Unit {
-    pub function: Cont,
-    /// The kernel in the source, and its number among the launches of it in the function.
-    pub kernel: Option<(Cont, u32)>,
-}
-
-impl Unit {
-    pub fn of(function: Cont) -> Unit {
-        Unit { function, kernel: None }
-    }
-
-    /// What is the same from round to round: launches of one kernel share their hints.
-    pub fn name(self) -> UnitName {
-        (self.function, self.kernel.map(|(k, _)| k))
-    }
-}
-
-pub type UnitName = (Cont, Option<Cont>);
-
-/// The findings of earlier rounds. Each is about the code of one [`Unit`]. It says nothing about the others.
+/// The findings of earlier rounds. Each is about the code of one *unit*: a root, or a function that captures nothing
+/// and is called with nothing specialized. A finding in one unit says nothing about the others.
 #[derive(Default, Clone, Debug)]
 pub struct Hints {
     /// Parameters not to specialize in such calls, because their arguments would be different each time.
-    drift: FxHashMap<(UnitName, CallKey), Vec<Drifting>>,
+    drift: FxHashMap<(Cont, CallKey), Vec<Drifting>>,
     /// Calls that are the only ones of their callee.
-    inline: FxHashSet<(UnitName, CallKey)>,
+    inline: FxHashSet<(Cont, CallKey)>,
     /// Functions of which there were too many copies (`eval/sharing.rs`).
-    shared: FxHashMap<(UnitName, Cont), Sharing>,
+    shared: FxHashMap<(Cont, Cont), Sharing>,
     /// Continuations where lanes meet. Each is built as one block for all requests, which knows nothing about where
     /// lanes come from.
-    meetings: FxHashSet<(UnitName, Cont)>,
+    meetings: FxHashSet<(Cont, Cont)>,
 }
 
 /// Parameters that drift in calls with arguments of these kinds. Arguments that are drifting functions are different
@@ -106,29 +85,29 @@ pub enum Sharing {
 
 impl Hints {
     /// The parameters that drift in a call. `sources` returns the sources of an argument that is a function.
-    pub fn drift(&self, unit: Unit, key: CallKey, kinds: &Kinds, mut sources: impl FnMut(usize) -> Rc<[Cont]>) -> u64 {
-        let noted = self.drift.get(&(unit.name(), key)).into_iter().flatten().filter(|noted| noted.is_like(kinds));
+    pub fn drift(&self, unit: Cont, key: CallKey, kinds: &Kinds, mut sources: impl FnMut(usize) -> Rc<[Cont]>) -> u64 {
+        let noted = self.drift.get(&(unit, key)).into_iter().flatten().filter(|noted| noted.is_like(kinds));
         let is_related =
             |noted: &&Drifting| noted.sources.iter().all(|(i, of)| sources(*i).iter().all(|k| of.contains(k)));
         noted.filter(is_related).fold(0, |all, noted| all | noted.params)
     }
     /// Notes a continuation where lanes meet. Returns whether that is new.
-    pub fn note_meeting(&mut self, unit: Unit, k: Cont) -> bool {
-        self.meetings.insert((unit.name(), k))
+    pub fn note_meeting(&mut self, unit: Cont, k: Cont) -> bool {
+        self.meetings.insert((unit, k))
     }
-    pub fn is_meeting(&self, unit: Unit, k: Cont) -> bool {
-        !self.meetings.is_empty() && self.meetings.contains(&(unit.name(), k))
+    pub fn is_meeting(&self, unit: Cont, k: Cont) -> bool {
+        !self.meetings.is_empty() && self.meetings.contains(&(unit, k))
     }
     /// Continuations whose calls drift, or are shared, after the unit.
-    pub fn drifting(&self) -> FxHashSet<(UnitName, Cont)> {
+    pub fn drifting(&self) -> FxHashSet<(Cont, Cont)> {
         self.drift.keys().map(|&(unit, (k, _))| (unit, k)).chain(self.shared.keys().copied()).collect()
     }
-    pub fn sharing(&self, unit: Unit, k: Cont) -> Option<Sharing> {
-        self.shared.get(&(unit.name(), k)).copied()
+    pub fn sharing(&self, unit: Cont, k: Cont) -> Option<Sharing> {
+        self.shared.get(&(unit, k)).copied()
     }
     /// Notes that copies are shared. Returns whether that is new.
-    pub fn note_shared(&mut self, unit: Unit, k: Cont, sharing: Sharing) -> bool {
-        self.shared.insert((unit.name(), k), sharing) != Some(sharing)
+    pub fn note_shared(&mut self, unit: Cont, k: Cont, sharing: Sharing) -> bool {
+        self.shared.insert((unit, k), sharing) != Some(sharing)
     }
     /// Continuations that were called only once with some parameters specialized, in some unit.
     pub fn inlining(&self) -> SideTable<Cont, bool> {
@@ -136,12 +115,12 @@ impl Hints {
         self.inline.iter().for_each(|&(_, (k, _))| inlining[k] = true);
         inlining
     }
-    pub fn is_inline(&self, unit: Unit, key: CallKey) -> bool {
-        self.inline.contains(&(unit.name(), key))
+    pub fn is_inline(&self, unit: Cont, key: CallKey) -> bool {
+        self.inline.contains(&(unit, key))
     }
     pub fn note_drift(
         &mut self,
-        unit: Unit,
+        unit: Cont,
         key: CallKey,
         kinds: Kinds,
         params: u64,
@@ -150,11 +129,11 @@ impl Hints {
         let mut new = Drifting { kinds, params, sources: Vec::new() };
         let functions: Vec<usize> = (0..new.kinds.len()).filter(|&i| new.is_function(i)).collect();
         new.sources = functions.into_iter().map(|i| (i, sources(i).iter().copied().collect())).collect();
-        self.merge_drift((unit.name(), key), new);
+        self.merge_drift(unit, key, new);
     }
     /// Adds parameters that drift. Returns false if nothing about them is new.
-    fn merge_drift(&mut self, key: (UnitName, CallKey), new: Drifting) -> bool {
-        let noted = self.drift.entry(key).or_default();
+    fn merge_drift(&mut self, unit: Cont, key: CallKey, new: Drifting) -> bool {
+        let noted = self.drift.entry((unit, key)).or_default();
         let same = noted.iter_mut().find(|old| old.params == new.params && old.is_like(&new.kinds));
         let Some(old) = same else {
             noted.push(new);
@@ -168,23 +147,23 @@ impl Hints {
         }
         changed
     }
-    pub fn note_inline(&mut self, unit: Unit, key: CallKey) {
-        self.inline.insert((unit.name(), key));
+    pub fn note_inline(&mut self, unit: Cont, key: CallKey) {
+        self.inline.insert((unit, key));
     }
 
     /// Adds the hints of `new`. Returns false if none of them is new.
     pub fn absorb(&mut self, new: Hints) -> bool {
         let mut changed = false;
-        for (key, noted) in new.drift {
+        for ((unit, key), noted) in new.drift {
             for drifting in noted {
-                changed |= self.merge_drift(key, drifting);
+                changed |= self.merge_drift(unit, key, drifting);
             }
         }
         for key in new.inline {
             changed |= self.inline.insert(key);
         }
-        for (key, sharing) in new.shared {
-            changed |= self.shared.insert(key, sharing) != Some(sharing);
+        for ((unit, k), sharing) in new.shared {
+            changed |= self.note_shared(unit, k, sharing);
         }
         for meeting in new.meetings {
             changed |= self.meetings.insert(meeting);

@@ -1,7 +1,7 @@
-//! Budgets, and the units that they belong to. A unit is the code of a root, of a function that captures nothing and is
-//! called with nothing specialized, or of a kernel that one of these launches. What becomes of a unit depends on its own
-//! code, not on who calls it or on how many others there are (`docs/design/specializer.md`, Units). So stubs, hints, budgets
-//! and the order of work belong to units. Spending the budget of all units together only leads to a diagnostic.
+//! Budgets, and the units that they belong to. A unit is the code of a root, or of a function that captures nothing and
+//! is called with nothing specialized. What becomes of a unit depends on its own code, not on who calls it or on how many
+//! others there are (`docs/design/specializer.md`, Units). So stubs, hints, budgets and the order of work belong to units.
+//! Spending the budget of all units together only leads to a diagnostic.
 //!
 //! A unit is abandoned when its budget is spent, or when it has found enough for another round. The other units are
 //! still evaluated to their ends, and may find more for the next round.
@@ -9,8 +9,8 @@
 use super::state::Stub;
 use super::{Evaluator, memory};
 use crate::facts::is_function;
-use crate::whistle::{self, Diverged, Unit};
-use nyala_base::Span;
+use crate::whistle::{self, Diverged};
+use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -29,7 +29,8 @@ const STEPS_OF_NODE: u64 = 10;
 const STEPS_OF_LOOK: u64 = 1 << 20;
 /// Limit on the blocks made of one continuation in one unit.
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
-/// Limit on the bytes of nodes, stubs and known contents of memory in one unit. Large arrays have many bytes and few nodes.
+/// Limit on the bytes of nodes, stubs and known contents of memory, for all units together. Large arrays have many bytes and
+/// few nodes.
 const MAX_BYTES: u64 = 1 << 30;
 /// The bytes of a node and of a continuation of the residual graph, without operands, roughly.
 const NODE_BYTES: usize = 32;
@@ -47,11 +48,10 @@ type Link = (Cont, Span, Vec<String>);
 
 /// The resources that the evaluation of a unit has used in this round.
 #[derive(Clone, Default)]
-pub(super) struct Used {
+pub(super) struct Unit {
     pub nodes: u64,
     pub reductions: u64,
     pub steps: u64,
-    pub bytes: u64,
     /// The largest number of blocks that one continuation has.
     pub blocks: u64,
     /// The number of nodes at which to search for functions with too many copies.
@@ -75,15 +75,13 @@ pub(super) struct Budget {
     steps: Cell<u64>,
     /// The number of steps at which to look at the limits at the latest.
     next_look: u64,
-    /// The unit whose code is evaluated.
-    pub unit: Unit,
-    used: FxHashMap<Unit, Used>,
-    /// The number of launches of a kernel in a function.
-    launches: FxHashMap<(Cont, Cont), u32>,
-    /// The totals of nodes, reductions, steps and bytes when the unit's counts were last updated.
-    counted: (u64, u64, u64, u64),
+    /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated.
+    pub unit: Cont,
+    pub units: SideTable<Cont, Unit>,
+    /// The totals of nodes, reductions and steps when the unit's counts were last updated.
+    counted: (u64, u64, u64),
     /// Blocks of each continuation in each unit.
-    blocks: FxHashMap<(Unit, Cont), u64>,
+    blocks: FxHashMap<(Cont, Cont), u64>,
     /// See [`MAX_BYTES`].
     pub max_bytes: u64,
     /// Whether there is another round that can use new hints.
@@ -110,10 +108,9 @@ impl Budget {
             reductions: 0,
             steps: Cell::new(0),
             next_look: STEPS_OF_LOOK,
-            unit: Unit::of(Cont(0)),
-            used: FxHashMap::default(),
-            launches: FxHashMap::default(),
-            counted: (0, 0, 0, 0),
+            unit: Cont(0),
+            units: SideTable::default(),
+            counted: (0, 0, 0),
             blocks: FxHashMap::default(),
             max_bytes: (MAX_BYTES as f64 * scale.max(0.1)) as u64,
             may_start_again,
@@ -132,41 +129,19 @@ impl Budget {
     }
 
     pub fn reductions_left(&self) -> u64 {
-        let used = self.used.get(&self.unit).map_or(0, |used| used.reductions);
-        self.scaled(MAX_REDUCTIONS).saturating_sub(used)
+        self.scaled(MAX_REDUCTIONS).saturating_sub(self.units[self.unit].reductions)
     }
 
-    /// What a unit has used.
-    pub fn of(&mut self, unit: Unit) -> &mut Used {
-        self.used.entry(unit).or_default()
-    }
-
-    /// The units whose budget is spent, in order.
-    pub fn spent_units(&self) -> Vec<Unit> {
-        let mut units: Vec<Unit> = self.used.iter().filter(|(_, used)| used.is_spent).map(|(&unit, _)| unit).collect();
-        units.sort_unstable();
-        units
-    }
-
-    /// The unit of a kernel that the present one launches.
-    pub fn launch(&mut self, kernel: Cont) -> Unit {
-        let n = self.launches.entry((self.unit.function, kernel)).or_default();
-        *n += 1;
-        Unit { kernel: Some((kernel, *n)), ..self.unit }
-    }
-
-    /// Adds the work since the last update to the unit's counts. `size` is the present size of the graph, with its bytes.
-    fn count(&mut self, (size, bytes): (u64, u64)) {
-        let unit = self.used.entry(self.unit).or_default();
+    /// Adds the work since the last update to the unit's counts. `size` is the present size of the graph.
+    fn count(&mut self, size: u64) {
+        let unit = &mut self.units[self.unit];
         let (nodes, reductions) = (size.saturating_sub(self.counted.0), self.reductions - self.counted.1);
         let steps = self.steps.get() + nodes * STEPS_OF_NODE + reductions * STEPS_OF_REDUCTION;
         self.steps.set(steps);
         unit.nodes += nodes;
         unit.reductions += reductions;
         unit.steps += steps - self.counted.2;
-        // Known contents of memory are freed again.
-        unit.bytes = (unit.bytes + bytes).saturating_sub(self.counted.3);
-        self.counted = (size, self.reductions, steps, bytes);
+        self.counted = (size, self.reductions, steps);
         self.next_look = steps + STEPS_OF_LOOK;
     }
 
@@ -182,7 +157,7 @@ impl Budget {
         self.steps.get() > self.next_look
     }
 
-    pub fn enter(&mut self, unit: Unit, size: (u64, u64)) {
+    pub fn enter(&mut self, unit: Cont, size: u64) {
         if unit != self.unit {
             self.count(size);
             self.unit = unit;
@@ -190,18 +165,16 @@ impl Budget {
     }
 
     /// A recursion of the unit was found to drift, or lanes to meet late.
-    pub fn note_found(&mut self, size: (u64, u64)) {
+    pub fn note_found(&mut self, size: u64) {
         self.count(size);
-        let unit = self.of(self.unit);
+        let unit = &mut self.units[self.unit];
         unit.last_found = Some(unit.nodes);
     }
 
-    pub fn add_block(&mut self, unit: Unit, k: Cont) {
+    pub fn add_block(&mut self, unit: Cont, k: Cont) {
         let n_blocks = self.blocks.entry((unit, k)).or_default();
         *n_blocks += 1;
-        let n_blocks = *n_blocks;
-        let used = self.of(unit);
-        used.blocks = used.blocks.max(n_blocks);
+        self.units[unit].blocks = self.units[unit].blocks.max(*n_blocks);
     }
 
     /// Notes a call shortly before a budget is spent. Describing all calls would cost too much.
@@ -213,8 +186,8 @@ impl Budget {
     }
 
     /// The first limit that is exceeded by a graph of `size` nodes with `bytes` bytes.
-    fn spent(&self, (size, bytes): (u64, u64)) -> Option<Spent> {
-        let unit = self.used.get(&self.unit).cloned().unwrap_or_default();
+    fn spent(&self, size: u64, bytes: u64) -> Option<Spent> {
+        let unit = &self.units[self.unit];
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
         let max_steps = self.scaled(MAX_STEPS);
         let limits = [
@@ -225,8 +198,7 @@ impl Budget {
             ("unfoldings", self.reductions, self.of_all(max_reductions), true),
             ("steps", self.steps.get(), self.of_all(max_steps), true),
             ("residual nodes", size, self.of_all(max_nodes), true),
-            ("bytes", unit.bytes, self.max_bytes, false),
-            ("bytes", bytes, self.of_all(self.max_bytes), true),
+            ("bytes", bytes, self.max_bytes, true),
         ];
         let passed = limits.into_iter().find(|&(_, spent, limit, _)| spent > limit)?;
         let (what, _, limit, is_total) = passed;
@@ -234,8 +206,8 @@ impl Budget {
     }
 
     /// Whether calls are noted for the report from now on.
-    fn is_nearly_spent(&self, (size, bytes): (u64, u64)) -> bool {
-        let unit = self.used.get(&self.unit).cloned().unwrap_or_default();
+    fn is_nearly_spent(&self, size: u64, bytes: u64) -> bool {
+        let unit = &self.units[self.unit];
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
         // For small budgets, the margin is only a part of them: describing calls takes longer than evaluating them.
         let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
@@ -246,14 +218,13 @@ impl Budget {
             || is_near(self.steps.get(), self.of_all(self.scaled(MAX_STEPS)), 2 * STEPS_OF_LOOK)
             || is_near(self.reductions, self.of_all(max_reductions), 4096)
             || is_near(size, self.of_all(max_nodes), 40_000)
-            || is_near(unit.bytes, self.max_bytes, self.max_bytes)
-            || is_near(bytes, self.of_all(self.max_bytes), self.max_bytes)
+            || is_near(bytes, self.max_bytes, self.max_bytes)
     }
 
     /// Whether to search for functions with too many copies, which is done at growing intervals.
     fn is_time_to_look(&mut self) -> bool {
         let first = self.scaled(MAX_NODES) / 100;
-        let unit = self.of(self.unit);
+        let unit = &mut self.units[self.unit];
         let is_time = unit.nodes > unit.next_look.max(first);
         if is_time {
             unit.next_look = 2 * unit.nodes;
@@ -264,25 +235,25 @@ impl Budget {
 
 impl Evaluator<'_> {
     /// The unit in which a function is evaluated that is called from the current unit.
-    pub(super) fn unit_of(&self, k: Cont, mask: u64, captures_nothing: bool) -> Unit {
+    pub(super) fn unit_of(&self, k: Cont, mask: u64, captures_nothing: bool) -> Cont {
         match mask == 0 && captures_nothing && is_function(self.source, k) {
-            true => Unit::of(k),
+            true => k,
             false => self.budget.unit,
         }
     }
 
     pub(super) fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
-        let size = self.size();
+        let (size, bytes) = (self.size(), self.bytes());
         self.budget.count(size);
         if self.options.progress.as_ref().is_some_and(|p| p.is_ended()) {
             return Err(Box::new(Diverged { is_total: true, ..*self.diverged("time", 0) }));
         }
-        if let Some(Spent { what, limit, is_total }) = self.budget.spent(size) {
+        if let Some(Spent { what, limit, is_total }) = self.budget.spent(size, bytes) {
             return Err(Box::new(Diverged { is_total, ..*self.diverged(what, limit) }));
         }
         if self.budget.may_start_again {
             let unit = self.budget.unit;
-            let &mut Used { nodes, last_found, .. } = self.budget.of(unit);
+            let Unit { nodes, last_found, .. } = self.budget.units[unit];
             let mut is_early = last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN));
             if self.budget.is_time_to_look() {
                 is_early |= self.note_shared(unit, true);
@@ -291,7 +262,7 @@ impl Evaluator<'_> {
                 return Err(Box::new(Diverged { is_early, ..*self.diverged("residual nodes", nodes) }));
             }
         }
-        self.budget.near_end = self.budget.is_nearly_spent(size);
+        self.budget.near_end = self.budget.is_nearly_spent(size, bytes);
         Ok(())
     }
 
@@ -300,14 +271,14 @@ impl Evaluator<'_> {
         (self.dst.n_operands() * size_of::<Val>() + memory::bytes()) as u64
     }
 
+    /// See [`MAX_BYTES`].
     fn bytes(&self) -> u64 {
         let nodes = self.dst.n_vals() * NODE_BYTES + self.dst.n_conts() * CONT_BYTES;
         self.array_bytes() + (nodes + self.stubs.len() * size_of::<Stub>()) as u64
     }
 
-    /// The size of the graph in nodes, and the bytes that [`MAX_BYTES`] is about.
-    pub(super) fn size(&self) -> (u64, u64) {
-        ((self.dst.n_vals() + 4 * self.dst.n_conts()) as u64, self.bytes())
+    pub(super) fn size(&self) -> u64 {
+        (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64
     }
 
     pub(super) fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {

@@ -42,6 +42,8 @@ pub(super) struct Rules {
     /// A filter for the function as a whole is true.
     pub always: bool,
     pub is_recursive: bool,
+    /// Calls of it were found to drift, or too many copies. Code has what was known as it was made.
+    pub is_hinted: bool,
     /// Earlier rounds found calls that are the only ones.
     pub may_inline: bool,
     pub has_loop: bool,
@@ -149,6 +151,7 @@ impl Evaluator<'_> {
             unfiltered: filter.is_empty(),
             always: filter.all.is_some_and(|f| source.as_lit(f) == Some(1)),
             is_recursive: facts.is_recursive[k],
+            is_hinted: self.hints.drifts[k],
             may_inline: self.hints.inlines[k],
             has_loop: facts.has_loop[k],
         }
@@ -274,8 +277,7 @@ impl Evaluator<'_> {
     #[inline(always)]
     fn decide_call(&mut self, call: &Call, site: &mut Site) -> Option<Decision> {
         let &Call { k, rules, marks, nodes, .. } = call;
-        let needs_nodes = self.hints.is_drifting(self.budget.unit, k) || self.facts.exchanges[k];
-        if nodes.is_none() && (needs_nodes || self.facts.may_exchange[k]) {
+        if nodes.is_none() && (rules.is_hinted || self.facts.exchanges[k] || self.facts.may_exchange[k]) {
             return None;
         }
         // A run that has skipped something evaluates the code it comes back to once, for all ways there.

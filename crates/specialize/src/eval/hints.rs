@@ -2,7 +2,7 @@
 
 use super::Evaluator;
 use super::state::View;
-use crate::whistle::{CallKey, Hints, Kind, Kinds, Unit, UnitName};
+use crate::whistle::{CallKey, Hints, Kind, Kinds};
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,7 +15,7 @@ pub(super) struct Advice<'a> {
     /// Continuations whose calls drift or are shared in some unit, as found in this round or in earlier ones.
     pub drifts: SideTable<Cont, bool>,
     /// The same, with the unit.
-    drifts_in: FxHashSet<(UnitName, Cont)>,
+    drifts_in: FxHashSet<(Cont, Cont)>,
     /// Continuations that were called only once with some parameters specialized, in earlier rounds.
     pub inlines: SideTable<Cont, bool>,
 }
@@ -27,13 +27,13 @@ impl Advice<'_> {
         Advice { earlier, noted: Hints::default(), drifts, drifts_in, inlines: earlier.inlining() }
     }
 
-    pub fn note_drifting(&mut self, unit: Unit, k: Cont) {
+    pub fn note_drifting(&mut self, unit: Cont, k: Cont) {
         self.drifts[k] = true;
-        self.drifts_in.insert((unit.name(), k));
+        self.drifts_in.insert((unit, k));
     }
 
-    pub fn is_drifting(&self, unit: Unit, k: Cont) -> bool {
-        self.drifts[k] && self.drifts_in.contains(&(unit.name(), k))
+    pub fn is_drifting(&self, unit: Cont, k: Cont) -> bool {
+        self.drifts[k] && self.drifts_in.contains(&(unit, k))
     }
 }
 

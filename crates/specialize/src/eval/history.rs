@@ -20,7 +20,7 @@
 use super::state::{Past, Site, State, StubId};
 use super::{Evaluator, View};
 use crate::facts::{is_function, is_return};
-use crate::whistle::{self, Change, Unit};
+use crate::whistle::{self, Change};
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashSet;
@@ -60,7 +60,7 @@ struct Entered {
 }
 
 /// A unit, a recursive continuation, its free values, its arguments without `mem`.
-type Knot = (Unit, Cont, Rc<[Val]>, Box<[Val]>);
+type Knot = (Cont, Cont, Rc<[Val]>, Box<[Val]>);
 
 /// The history of all paths. A [`Past`] selects that of one path.
 #[derive(Default)]

@@ -9,7 +9,6 @@ use super::Evaluator;
 use super::state::StubId;
 use crate::facts::Facts;
 use crate::memory::{self, Memory, Range, Shapes, WHOLE, Written};
-use crate::whistle::Unit;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -90,7 +89,7 @@ impl Evaluator<'_> {
             }
             let all = all.map(|all| union(all, own.into_iter())).filter(|all| all.len() <= MAX_OBJECTS);
             // A set that is shared with a captured closure takes no memory of its own.
-            let n_objects = self.writes_of.n_objects.entry(self.stubs[s].unit).or_default();
+            let n_objects = &mut self.writes_of.n_objects[self.stubs[s].unit];
             *n_objects += all.as_ref().filter(|all| Rc::strong_count(all) == 1).map_or(0, |all| all.len());
             let all = all.filter(|_| *n_objects <= MAX_OBJECTS_OF_UNIT);
             self.writes_of.all.insert(s, all);
@@ -146,7 +145,7 @@ impl Evaluator<'_> {
 pub(super) struct WritesOf {
     all: FxHashMap<StubId, Option<Rc<Written>>>,
     /// By unit, the number of objects in all these sets.
-    n_objects: FxHashMap<Unit, usize>,
+    n_objects: SideTable<Cont, usize>,
 }
 
 fn union(mut all: Rc<Written>, more: impl Iterator<Item = (Val, Range)>) -> Rc<Written> {

@@ -17,7 +17,6 @@ use super::code::{Code, Inst, Operand, Target};
 use super::plain::{Kind, Value};
 use super::state::{Mode, Site, StubId};
 use crate::facts::is_return;
-use crate::whistle::Unit;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Effect, Node, Op, Ty, Val};
 use rustc_hash::FxHashMap;
@@ -54,7 +53,7 @@ enum Token {
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    unit: Unit,
+    unit: Cont,
     function: Cont,
     is_run: bool,
     /// Captured values and arguments, without memory and the return continuation.
@@ -89,7 +88,7 @@ pub(super) struct Repeated {
     kept: FxHashMap<Key, Results>,
     /// Functions with results of which some are kept, and their number by unit.
     has_results: SideTable<Cont, bool>,
-    n_kept: FxHashMap<Unit, u32>,
+    n_kept: SideTable<Cont, u32>,
 }
 
 impl Repeated {
@@ -235,7 +234,7 @@ impl Evaluator<'_> {
             let unit = self.budget.unit;
             if self.budget.reductions - work >= MIN_WORK
                 && args.first() == Some(&mem)
-                && self.repeated.n_kept.get(&unit).is_none_or(|&n| n < MAX_KEPT)
+                && self.repeated.n_kept[unit] < MAX_KEPT
             {
                 let frame = self.repeated.values[start..end].to_vec();
                 let mut values = SmallVec::new();
@@ -245,7 +244,7 @@ impl Evaluator<'_> {
                     let values = values.into_vec().into_boxed_slice();
                     self.repeated.kept.insert(key, Results { values, read });
                     self.repeated.has_results[function] = true;
-                    *self.repeated.n_kept.entry(unit).or_default() += 1;
+                    self.repeated.n_kept[unit] += 1;
                 }
             }
             self.repeated.pop_to(n);

@@ -37,13 +37,6 @@ impl Evaluator<'_> {
             Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Launch | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
                 let body = b.args().body.filter(|_| b != Builtin::Spawn);
-                if b == Builtin::Launch
-                    && let Some(i) = body
-                    && let Some(s) = self.stub_of_val(args[i])
-                {
-                    let kernel = self.kernel(s);
-                    args[i] = self.dst.cont_val(self.stubs[kernel].cont);
-                }
                 self.residual_call(site, callee, &args, body);
             }
             Builtin::Branch => {

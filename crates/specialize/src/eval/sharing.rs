@@ -7,7 +7,7 @@
 use super::state::{State, Stub, StubId, View};
 use super::{Evaluator, memory};
 use crate::facts::is_return;
-use crate::whistle::{Sharing, Unit};
+use crate::whistle::Sharing;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -44,14 +44,18 @@ impl Evaluator<'_> {
 
     /// Notes functions with many copies in the units whose budget is spent.
     pub fn note_shared_in_spent(&mut self) {
-        for unit in self.budget.spent_units() {
+        let mut units: Vec<Cont> =
+            self.stubs.iter().map(|s| s.unit).filter(|&u| self.budget.units[u].is_spent).collect();
+        units.sort_unstable();
+        units.dedup();
+        for unit in units {
             self.note_shared(unit, false);
         }
     }
 
     /// Notes functions of one unit with many copies that do not differ in known values. With `early`, only those
     /// without a filter. Returns whether any of them is new.
-    pub(super) fn note_shared(&mut self, unit: Unit, early: bool) -> bool {
+    pub(super) fn note_shared(&mut self, unit: Cont, early: bool) -> bool {
         let mut n_copies: SideTable<Cont, u64> = SideTable::default();
         let is_built = |stub: &Stub| stub.unit == unit && stub.state != State::New;
         let built: Vec<StubId> = (0..self.stubs.len()).filter(|&s| is_built(&self.stubs[s])).collect();

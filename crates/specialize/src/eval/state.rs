@@ -2,7 +2,6 @@
 //! code that decides about them. Functions here use only their arguments, no other parts of the evaluator.
 
 use crate::memory::Memory;
-use crate::whistle::Unit;
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
 use nyala_base::{CallId, SideTable, Span};
@@ -58,7 +57,7 @@ pub struct Stub {
     /// The record of its block, once evaluation of the block has begun.
     pub(super) record: Option<u32>,
     /// The unit it is evaluated in.
-    pub(super) unit: Unit,
+    pub(super) unit: Cont,
     /// The unfolded call whose code made it.
     pub(super) call: CallId,
     /// Whether it may capture the address of an object.
@@ -72,7 +71,7 @@ pub struct Stub {
 impl Stub {
     /// Whether it is a unit itself: a root, or a function that all units share.
     pub(super) fn is_unit(&self) -> bool {
-        self.unit == Unit::of(self.source) && self.mask == 0 && self.vals.is_empty()
+        self.unit == self.source && self.mask == 0 && self.vals.is_empty()
     }
 }
 
@@ -149,7 +148,7 @@ pub(super) struct Entry {
 /// The first stub of each unit, source, mask and values, with half of their hash.
 type Memo = HashTable<(u32, u32)>;
 
-fn hash_of(unit: Unit, source: Cont, mask: u64, vals: &[Val], call: CallId) -> u32 {
+fn hash_of(unit: Cont, source: Cont, mask: u64, vals: &[Val], call: CallId) -> u32 {
     let mut hasher = FxHasher::default();
     (unit, source, mask, vals).hash(&mut hasher);
     if call != Span::NO_CALL {
@@ -175,8 +174,6 @@ pub(super) struct Stubs {
     of: SideTable<Cont, Option<u32>>,
     memo: Memo,
     pub tickets: Tickets,
-    /// By the unit and the stub that it launches, the one that is built as a kernel.
-    pub kernels: FxHashMap<(Unit, StubId), StubId>,
 }
 
 impl Index<StubId> for Stubs {
@@ -225,7 +222,7 @@ impl Stubs {
     }
 
     /// The first stub of this source, mask and values in a unit; of those of a call, if one is given.
-    pub fn first(&self, unit: Unit, source: Cont, mask: u64, vals: &[Val], call: CallId) -> Option<StubId> {
+    pub fn first(&self, unit: Cont, source: Cont, mask: u64, vals: &[Val], call: CallId) -> Option<StubId> {
         let half = hash_of(unit, source, mask, vals, call);
         let is_it = |stub: &Stub| {
             let is_of_call = call == Span::NO_CALL || stub.call == call;

@@ -5,7 +5,6 @@ use super::memory;
 use super::state::{Entry, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{Diverged, Evaluator, View};
 use crate::memory::Memory;
-use crate::whistle::Unit;
 use nyala_base::{CallId, SideTable, Span};
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::FxHashSet;
@@ -19,9 +18,9 @@ use std::rc::Rc;
 pub(super) struct Order {
     /// The work of the unit that is being built.
     queue: BinaryHeap<(Rank, StubId)>,
-    unit: Option<Unit>,
+    unit: Option<Cont>,
     /// Stubs of other units, in the order in which they were asked for.
-    others: VecDeque<(Unit, StubId)>,
+    others: VecDeque<(Cont, StubId)>,
     /// By residual value: the birth of the youngest parameter in it, and its height, which is the nesting of stubs in
     /// it.
     ranks: SideTable<Val, Option<(u32, u32)>>,
@@ -41,7 +40,7 @@ impl Order {
         })
     }
 
-    fn push(&mut self, unit: Unit, rank: Rank, s: StubId) {
+    fn push(&mut self, unit: Cont, rank: Rank, s: StubId) {
         match self.unit == Some(unit) {
             true => self.queue.push((rank, s)),
             false => self.others.push_back((unit, s)),
@@ -130,7 +129,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn stub_in(&mut self, unit: Unit, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
+    fn stub_in(&mut self, unit: Cont, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
         let of_call = self.told(source, call);
         if let Some(s) = self.stubs.first(unit, source, mask, &vals, of_call) {
             return s;
@@ -159,7 +158,7 @@ impl Evaluator<'_> {
         self.escape_stub(own, NO_PAST);
     }
 
-    fn fresh_stub(&mut self, unit: Unit, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
+    fn fresh_stub(&mut self, unit: Cont, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
         let ty = if mask == 0 {
             self.source.cont(source).ty
         } else {
@@ -244,23 +243,7 @@ impl Evaluator<'_> {
 
     /// A fresh stub with the same source, mask and values.
     fn again(&mut self, s: StubId) -> StubId {
-        self.again_in(self.stubs[s].unit, s)
-    }
-
-    /// The stub for a kernel that is launched: its code is a unit of its own, and has budgets of its own.
-    pub(super) fn kernel(&mut self, s: StubId) -> StubId {
-        let key = (self.budget.unit, s);
-        if let Some(&kernel) = self.stubs.kernels.get(&key) {
-            return kernel;
-        }
-        let unit = self.budget.launch(self.stubs[s].source);
-        let kernel = self.again_in(unit, s);
-        self.stubs.kernels.insert(key, kernel);
-        kernel
-    }
-
-    fn again_in(&mut self, unit: Unit, s: StubId) -> StubId {
-        let Stub { source, mask, call, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
+        let Stub { source, mask, unit, call, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
             self.stubs[s];
         let vals = self.stubs[s].vals.clone();
         let fresh = self.fresh_stub(unit, source, mask, vals, call);
@@ -423,7 +406,7 @@ impl Evaluator<'_> {
 
     pub(super) fn decide(&mut self, s: StubId) -> Result<(), Box<Diverged>> {
         let unit = self.stubs[s].unit;
-        if self.stubs[s].state != State::New || self.budget.of(unit).is_left {
+        if self.stubs[s].state != State::New || self.budget.units[unit].is_left {
             return Ok(());
         }
         let size = self.size();

@@ -79,15 +79,8 @@ const NAMED_VEC: &str = "has a `vec` of its own, which is not that of the foreig
 /// Nothing is known of memory in a function that others call, too.
 const LOADED: &str = "calls functions that it loads from memory: beside a barrier, they may be one";
 
-/// Only the order of independent writes to variables differs; why is not known.
-const ORDER: &str = "writes are made in another order";
-
 /// Programs of which an export has other code alone than among its siblings, with the reason.
 const DIFFERENT: &[(&str, &str)] = &[
-    ("examples/21_rays_for_c.impala", ORDER),
-    ("tests/run/closures/in_frames.impala", LOADED),
-    ("tests/run/closures/many_rounds.impala", LOADED),
-    ("tests/run/closures/shared_in_frames.impala", LOADED),
     ("tests/run/language/operators.impala", NAMED_VEC),
     ("tests/run/objects.impala", LOADED),
     ("tests/run/programs/matrices.impala", LOADED),
