@@ -147,14 +147,6 @@ impl<'a> Evaluator<'a> {
         for stub in self.stubs.iter() {
             let k = stub.source;
             let n = n_uses(stub.cont);
-            // Those are in other units, which have stubs of their own for them.
-            if stub.is_unit() {
-                continue;
-            }
-            if stub.alias.is_some_and(|own| self.stubs[own].is_unit()) {
-                several.insert((stub.unit, (k, stub.mask)));
-                continue;
-            }
             if n == 0 && !stub.was_called
                 || self.facts.is_recursive[k]
                 || !self.source.params(k).iter().any(takes_function)
@@ -221,7 +213,7 @@ impl<'a> Evaluator<'a> {
 
     /// The residual continuation of a root.
     pub fn root(&self, root: Cont) -> Cont {
-        let s = self.stubs.first(root, root, 0, &[], Span::NO_CALL).expect("roots have stubs");
+        let s = self.stubs.first(root, 0, &[], Span::NO_CALL).expect("roots have stubs");
         self.stubs.resolve(self.stubs[s].cont)
     }
 }

@@ -32,7 +32,7 @@ pub fn exchanges(w: &World, k: Cont) -> bool {
 }
 
 /// The callee of a body if it is a continuation, without what stands before it.
-pub fn known_callee(w: &World, body: Body) -> Option<Cont> {
+fn known_callee(w: &World, body: Body) -> Option<Cont> {
     let mut callee = body.callee;
     while let Some(Op::Unfold | Op::Run | Op::Hlt) = w.as_op(callee) {
         callee = w.args(callee)[0];

@@ -1,16 +1,12 @@
 //! Facts about the source graph that the evaluator asks for, computed once.
 
-use crate::exchanges::{exchanges, known_callee, run_here, runs_elsewhere};
+use crate::exchanges::{exchanges, run_here, runs_elsewhere};
 use crate::memory::Written;
 use nyala_base::{Id, Lists, SideTable, graph};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
-
-/// Limit on the code of a function that is unfolded because a unit calls it once: continuations and operations, with those of
-/// functions that are unfolded in it.
-const MAX_SMALL: u64 = 100;
 
 /// Facts about the continuations of a source graph.
 pub struct Facts {
@@ -29,8 +25,6 @@ pub struct Facts {
     /// The innermost function around a continuation, itself included. A function is a continuation with a parameter
     /// that is or contains a function.
     pub function: SideTable<Cont, Option<Cont>>,
-    /// Continuations that capture nothing and have little code, whatever they may be called with ([`MAX_SMALL`]).
-    pub is_small: SideTable<Cont, bool>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
     /// Continuations from which one with local variables in memory can be reached.
@@ -77,7 +71,6 @@ impl Facts {
             postorder: SideTable::default(),
             automatic: SideTable::default(),
             loop_of: SideTable::default(),
-            is_small: SideTable::default(),
             has_loop: SideTable::default(),
             has_variables: SideTable::default(),
             stores_variables: SideTable::default(),
@@ -99,9 +92,8 @@ impl Facts {
         let order: Vec<Cont> = roots.iter().chain(&facts.nest.conts).copied().collect();
         facts.number(&order, &refs);
         facts.find_functions(w);
-        facts.find_recursive(w, &refs);
+        facts.find_recursive(&refs);
         facts.find_loops(w);
-        facts.find_small(w, &refs);
         let referrers = facts.nest.referrers();
         facts.find_variables(w, &referrers);
         facts.find_exchanges(w, &referrers);
@@ -298,52 +290,11 @@ impl Facts {
         }
     }
 
-    /// Finds functions with little code. Plain calls of functions without filters do not count: what becomes of these is
-    /// another decision.
-    fn find_small(&mut self, w: &World, refs: &Lists<Cont, Cont>) {
-        // By continuation that captures nothing: its code, and what is unfolded in it.
-        let mut own: SideTable<Cont, u64> = SideTable::default();
-        let mut inner: SideTable<Cont, Vec<Cont>> = SideTable::default();
-        let mut tops: Vec<Cont> = Vec::new();
-        let mut top_of: SideTable<Cont, Option<Cont>> = SideTable::default();
-        for &k in &self.nest.conts {
-            let (mut path, mut at) = (Vec::new(), k);
-            while let (None, Some(around)) = (top_of[at], self.nest.parent(at)) {
-                path.push(at);
-                at = around;
-            }
-            let top = top_of[at].unwrap_or(at);
-            path.into_iter().for_each(|k| top_of[k] = Some(top));
-            if top == k {
-                tops.push(k);
-            }
-            own[top] += 1 + self.nest.ops(k).len() as u64;
-            let is_plain = |r: Cont| {
-                let called = w.body(k).and_then(|body| w.as_cont(body.callee));
-                called == Some(r) && w.cont(r).filter.is_empty() && self.automatic[r] == 0
-            };
-            let is_inner = |&&r: &&Cont| self.nest.free(r).is_empty() && w.body(r).is_some() && !is_plain(r);
-            inner[top].extend(refs[k].iter().filter(is_inner));
-        }
-        // Callees come first; a cycle is not little.
-        tops.sort_by_key(|&k| self.postorder[k]);
-        let mut all: SideTable<Cont, Option<u64>> = SideTable::default();
-        for k in tops {
-            inner[k].sort_unstable();
-            inner[k].dedup();
-            let inner = inner[k].iter().map(|&r| all[r].unwrap_or(u64::MAX));
-            let size = inner.fold(own[k], u64::saturating_add);
-            all[k] = Some(size);
-            self.is_small[k] = size <= MAX_SMALL;
-        }
-    }
-
     /// Finds recursive continuations by peeling headers off strongly connected components, level by level. A header is
     /// a continuation whose binders all lie outside the component. It is recursive: the component has a cycle through
-    /// it, and contains none of its binders. Of functions that capture nothing, those count that the component calls
-    /// by name, or else all: a lambda that is given to a loop is none of them. Otherwise, if some headers are entered from outside the component, only these count: the blocks of
-    /// a loop's body are not recursive because the loop's header is.
-    fn find_recursive(&mut self, w: &World, refs: &Lists<Cont, Cont>) {
+    /// it, and contains none of its binders. If some headers are entered from outside the component, only these count:
+    /// the blocks of a loop's body are not recursive because the loop's header is.
+    fn find_recursive(&mut self, refs: &Lists<Cont, Cont>) {
         let mut level: SideTable<Cont, u32> = SideTable::default();
         let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
         let mut next_level = 0;
@@ -380,15 +331,7 @@ impl Facts {
                     self.nest.free(k).iter().all(|&v| self.nest.owner(v).is_none_or(|o| !members.contains(&o)))
                 };
                 let mut headers: Vec<Cont> = component.iter().copied().filter(binders_outside).collect();
-                // Who else enters a function must not matter to it.
-                let is_closed = |&k: &Cont| self.nest.free(k).is_empty() && is_function(w, k);
-                let functions: Vec<Cont> = headers.iter().copied().filter(is_closed).collect();
-                if !functions.is_empty() {
-                    let called: FxHashSet<Cont> =
-                        component.iter().filter_map(|&k| known_callee(w, w.body(k)?)).collect();
-                    let by_name: Vec<Cont> = functions.iter().copied().filter(|k| called.contains(k)).collect();
-                    headers = if by_name.is_empty() { functions } else { by_name };
-                } else if headers.iter().any(|&k| entered[k]) {
+                if headers.iter().any(|&k| entered[k]) {
                     headers.retain(|&k| entered[k]);
                 }
                 for &k in &headers {

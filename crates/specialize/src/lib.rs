@@ -18,7 +18,7 @@
 //! Which parameters a call specializes is decided in `eval/call.rs`. `eval/run.rs` implements run and halt, and
 //! [`postdom`] finds where a run goes on. [`memory`] keeps the known contents of memory. [`whistle`] decides when a
 //! recursion is taken for divergent and generalized. A question that cannot be answered on the way becomes a hint for
-//! the next round: whether a recursion's argument drifts, whether code calls a function only once, or so often that its
+//! the next round: whether a recursion's argument drifts, whether a function is called only once, or so often that its
 //! copies have to be shared (`eval/sharing.rs`). Evaluation takes two rounds as a rule, and [`MAX_ROUNDS`] at most.
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.

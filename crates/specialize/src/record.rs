@@ -77,9 +77,9 @@ pub enum Why {
     Filter,
     /// Every parameter is specialized: its filter is true, or it is a function.
     Parameters,
-    /// It is the only call of the function that its unit leaves.
+    /// It is the only call of the function in the residual program.
     OnlyCall,
-    /// It is the only call of the function in its unit, and has a `$`: it was left as asked for, and then replaced by the callee's
+    /// It is the only call of the function, and has a `$`: it was left as asked for, and then replaced by the callee's
     /// body.
     HaltedOnlyCall,
     /// A loop in a function called by `@@`, whose condition is known.

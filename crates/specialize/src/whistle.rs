@@ -98,9 +98,12 @@ impl Hints {
     pub fn is_meeting(&self, unit: Cont, k: Cont) -> bool {
         !self.meetings.is_empty() && self.meetings.contains(&(unit, k))
     }
-    /// Continuations whose calls drift, or are shared, after the unit.
-    pub fn drifting(&self) -> FxHashSet<(Cont, Cont)> {
-        self.drift.keys().map(|&(unit, (k, _))| (unit, k)).chain(self.shared.keys().copied()).collect()
+    /// Continuations whose calls drift, or are shared, in some unit.
+    pub fn drifting(&self) -> SideTable<Cont, bool> {
+        let mut drifting = SideTable::default();
+        self.drift.keys().for_each(|&(_, (k, _))| drifting[k] = true);
+        self.shared.keys().for_each(|&(_, k)| drifting[k] = true);
+        drifting
     }
     pub fn sharing(&self, unit: Cont, k: Cont) -> Option<Sharing> {
         self.shared.get(&(unit, k)).copied()

@@ -1,7 +1,6 @@
 //! Budgets, and the units that they belong to. A unit is the code of a root, or of a function that captures nothing and
-//! is called with nothing specialized. What becomes of a unit depends on its own code, not on who calls it or on how many
-//! others there are (`docs/design/specializer.md`, Units). So stubs, hints, budgets and the order of work belong to units.
-//! Spending the budget of all units together only leads to a diagnostic.
+//! is called with nothing specialized. Budgets and hints belong to units, so that the result for one function does not
+//! depend on how many others there are. Spending the budget of all units together only leads to a diagnostic.
 //!
 //! A unit is abandoned when its budget is spent, or when it has found enough for another round. The other units are
 //! still evaluated to their ends, and may find more for the next round.

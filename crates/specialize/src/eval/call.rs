@@ -8,8 +8,7 @@
 //! 2. Hints take parameters out again: too many copies, drift. Or they make a call full: it is the only one.
 //! 3. A recursive callee is compared with its ancestors ([`whistle`](crate::whistle)): parameters that drift are not
 //!    specialized. A full unfold that repeats an ancestor's arguments, under dynamic control, becomes a *knot*: a block.
-//! 4. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be in the unit
-//!    (`is_linear`).
+//! 4. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
 //! 5. Else a stub for what is specialized, called with the rest.
 
 use super::Evaluator;
@@ -323,14 +322,9 @@ impl Evaluator<'_> {
                 let n_stubs = self.stubs.len();
                 // A copy for known values belongs to the call that asks for it first.
                 let made_by = self.call_of(k, self.made_by(&call.callee), self.dst.current_origin());
-                let s = self.stub_for_call(k, plan.mask, nodes.specialized(plan.mask), made_by);
+                let s = self.stub(k, plan.mask, nodes.specialized(plan.mask), made_by);
                 self.stubs[s].is_general |= plan.reasons.drift != 0;
                 (stub, is_new) = (Callee::Stub(s), n_stubs < self.stubs.len());
-            } else if let Callee::Stub(s) = stub
-                && self.stubs[s].is_unit()
-                && plan.mask == 0
-            {
-                stub = Callee::Stub(self.stub_for_call(k, 0, Rc::new([]), Span::NO_CALL));
             }
             if marks.halt || !self.is_linear(call, stub, plan.mask) {
                 let (Some(nodes), Callee::Stub(s)) = (nodes, stub) else { return None };
@@ -520,7 +514,7 @@ impl Evaluator<'_> {
             let drift = self.drift(k, (plan.mask, unasked), free, args, site);
             if drift != 0 {
                 self.note_drift((k, plan.mask), args, drift);
-                self.hints.note_drifting(self.budget.unit, k);
+                self.hints.drifts[k] = true;
                 let size = self.size();
                 self.budget.note_found(size);
                 plan.reasons.drift |= drift;
@@ -528,7 +522,7 @@ impl Evaluator<'_> {
             }
         }
         if plan.full {
-            let knot = (self.budget.unit, k, free.clone(), args[1..].into());
+            let knot = (k, free.clone(), args[1..].into());
             if self.history.knots.contains(&knot) || self.history.repeats(k, free, args, site) {
                 plan.reasons.knot = true;
                 (plan.mask, plan.full) = (self.rules(k).all, false);
@@ -553,7 +547,6 @@ impl Evaluator<'_> {
         let has_functions = functions != 0 || call.args.len() > 64;
         match stub {
             _ if call.rules.is_recursive => false,
-            Callee::Stub(s) if self.stubs[s].is_unit() => false,
             Callee::Made(..) | Callee::Plain(..) if mask != 0 => false,
             Callee::Made(..) if self.order.is_done() && !has_functions => true,
             _ => {

@@ -5,7 +5,6 @@ use super::call::Rules;
 use super::computed::Computable;
 use super::repeated::Returns;
 use super::{Evaluator, plain::Value};
-use crate::facts::is_function;
 use crate::memory::MAX_LEAVES;
 use nyala_base::Span;
 use nyala_ir::{Builtin, Cont, Node, Op, Prim, Ty, TyKind, Val};
@@ -306,9 +305,7 @@ impl Evaluator<'_> {
         }
         if let Node::Cont(k) = self.source.node(v) {
             let free = self.facts.nest.free(k);
-            // A block that captures nothing belongs to the unit whose code jumps there.
-            let is_block = self.source.body(k).is_some() && !is_function(self.source, k);
-            if !free.is_empty() || is_block {
+            if !free.is_empty() {
                 return Operand::Closure(k, free.iter().filter_map(|f| c.slots.get(f).copied()).collect());
             }
         }

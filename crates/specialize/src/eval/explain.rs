@@ -5,7 +5,6 @@
 use super::Evaluator;
 use super::plain::Value;
 use super::state::{Site, State, Stub, StubId};
-use crate::exchanges::known_callee;
 use crate::facts::loop_condition;
 use crate::record::{Example, Outcome, Piece, Record, RowId, Unknown, Why};
 use crate::whistle;
@@ -214,8 +213,12 @@ impl Evaluator<'_> {
     }
 
     /// The callee in the source, if the source calls a continuation by name.
-    pub(super) fn source_callee(&self) -> Option<Cont> {
-        known_callee(self.source, self.source.body(self.current.0)?)
+    fn source_callee(&self) -> Option<Cont> {
+        let mut callee = self.source.body(self.current.0)?.callee;
+        while let Some(Op::Unfold | Op::Run | Op::Hlt) = self.source.as_op(callee) {
+            callee = self.source.args(callee)[0];
+        }
+        self.source.as_cont(callee)
     }
 
     #[cold]

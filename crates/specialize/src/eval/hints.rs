@@ -5,42 +5,30 @@ use super::state::View;
 use crate::whistle::{CallKey, Hints, Kind, Kinds};
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Val, World};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// The hints of earlier rounds, and those that this round notes for the next.
 pub(super) struct Advice<'a> {
     pub earlier: &'a Hints,
     pub noted: Hints,
-    /// Continuations whose calls drift or are shared in some unit, as found in this round or in earlier ones.
+    /// Continuations whose calls drift or are shared, as found in this round or in earlier ones.
     pub drifts: SideTable<Cont, bool>,
-    /// The same, with the unit.
-    drifts_in: FxHashSet<(Cont, Cont)>,
     /// Continuations that were called only once with some parameters specialized, in earlier rounds.
     pub inlines: SideTable<Cont, bool>,
 }
 
 impl Advice<'_> {
     pub fn new(earlier: &Hints) -> Advice<'_> {
-        let (mut drifts, drifts_in) = (SideTable::default(), earlier.drifting());
-        drifts_in.iter().for_each(|&(_, k)| drifts[k] = true);
-        Advice { earlier, noted: Hints::default(), drifts, drifts_in, inlines: earlier.inlining() }
-    }
-
-    pub fn note_drifting(&mut self, unit: Cont, k: Cont) {
-        self.drifts[k] = true;
-        self.drifts_in.insert((unit, k));
-    }
-
-    pub fn is_drifting(&self, unit: Cont, k: Cont) -> bool {
-        self.drifts[k] && self.drifts_in.contains(&(unit, k))
+        Advice { earlier, noted: Hints::default(), drifts: earlier.drifting(), inlines: earlier.inlining() }
     }
 }
 
 impl Evaluator<'_> {
-    /// Whether earlier rounds found that this is the only such call in the unit.
+    /// Whether earlier rounds found that this is the only such call in the unit, or in the program if the callee is a
+    /// unit.
     pub(super) fn is_inline(&self, k: Cont, mask: u64) -> bool {
-        self.hints.earlier.is_inline(self.budget.unit, (k, mask))
+        self.hints.earlier.is_inline(self.unit_of(k, mask, self.facts.nest.free(k).is_empty()), (k, mask))
     }
 
     /// The parameters that drifted in earlier calls of that kind in the unit.

@@ -59,8 +59,8 @@ struct Entered {
     next: Option<u32>,
 }
 
-/// A unit, a recursive continuation, its free values, its arguments without `mem`.
-type Knot = (Cont, Cont, Rc<[Val]>, Box<[Val]>);
+/// A recursive continuation, its free values, its arguments without `mem`.
+type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
 
 /// The history of all paths. A [`Past`] selects that of one path.
 #[derive(Default)]
@@ -209,8 +209,7 @@ impl Evaluator<'_> {
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
-        let unit = self.unit_of(k, mask, vals.is_empty());
-        let first = self.stubs.first(unit, k, mask, &vals, Span::NO_CALL).map(|s| &self.stubs[s]);
+        let first = self.stubs.first(k, mask, &vals, Span::NO_CALL).map(|s| &self.stubs[s]);
         first.is_some_and(|stub| stub.state != State::New || stub.queued)
     }
 
@@ -228,8 +227,7 @@ impl Evaluator<'_> {
             let mut pairs = record.args.iter().zip(args);
             pairs.all(|(&old, &new)| old == new || self.dst.as_lit(old).is_none())
         };
-        let is_drifting = self.hints.is_drifting(self.budget.unit, k);
-        let ancestors = self.history.ancestors(k, site, is_drifting, n_records).enumerate();
+        let ancestors = self.history.ancestors(k, site, self.hints.drifts[k], n_records).enumerate();
         let view = self.view();
         // Parameters in which only numbers beside functions have changed since all of the near ancestors.
         let (mut counting, mut n_counting) = (unasked, 0);

@@ -415,7 +415,7 @@ impl Evaluator<'_> {
         let (by, mode) = self.current;
         match mode {
             Mode::Filters => true,
-            Mode::Run(_) => self.facts.nest.free(k).is_empty() || self.facts.function[k] == self.facts.function[by],
+            Mode::Run(_) => self.facts.function[k] == self.facts.function[by],
             Mode::Skip(..) => false,
         }
     }

@@ -174,9 +174,6 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
-        if self.stubs[s].is_unit() {
-            return self.escape_stub(s, NO_PAST);
-        }
         if self.stubs[s].state == State::New {
             let call = self.call_of(self.stubs[s].source, self.stubs[s].call, self.dst.current_origin());
             let request = Request { block: site.block, version: self.versions[site.block], kind, memory, call };

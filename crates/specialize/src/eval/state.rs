@@ -68,13 +68,6 @@ pub struct Stub {
     pub(super) is_general: bool,
 }
 
-impl Stub {
-    /// Whether it is a unit itself: a root, or a function that all units share.
-    pub(super) fn is_unit(&self) -> bool {
-        self.unit == self.source && self.mask == 0 && self.vals.is_empty()
-    }
-}
-
 /// A place in residual code where control continues at a stub.
 pub(super) struct Request {
     pub block: Cont,
@@ -145,12 +138,12 @@ pub(super) struct Entry {
 
 // All stubs.
 
-/// The first stub of each unit, source, mask and values, with half of their hash.
+/// The first stub of each source, mask and values, with half of their hash.
 type Memo = HashTable<(u32, u32)>;
 
-fn hash_of(unit: Cont, source: Cont, mask: u64, vals: &[Val], call: CallId) -> u32 {
+fn hash_of(source: Cont, mask: u64, vals: &[Val], call: CallId) -> u32 {
     let mut hasher = FxHasher::default();
-    (unit, source, mask, vals).hash(&mut hasher);
+    (source, mask, vals).hash(&mut hasher);
     if call != Span::NO_CALL {
         call.hash(&mut hasher);
     }
@@ -221,21 +214,21 @@ impl Stubs {
         }
     }
 
-    /// The first stub of this source, mask and values in a unit; of those of a call, if one is given.
-    pub fn first(&self, unit: Cont, source: Cont, mask: u64, vals: &[Val], call: CallId) -> Option<StubId> {
-        let half = hash_of(unit, source, mask, vals, call);
+    /// The first stub of this source, mask and values; of those of a call, if one is given.
+    pub fn first(&self, source: Cont, mask: u64, vals: &[Val], call: CallId) -> Option<StubId> {
+        let half = hash_of(source, mask, vals, call);
         let is_it = |stub: &Stub| {
             let is_of_call = call == Span::NO_CALL || stub.call == call;
-            stub.unit == unit && stub.source == source && stub.mask == mask && is_of_call && *stub.vals == *vals
+            stub.source == source && stub.mask == mask && is_of_call && *stub.vals == *vals
         };
         let found = self.memo.find(spread(half), |&(s, h)| h == half && is_it(&self.all[s as usize]))?;
         Some(found.0 as usize)
     }
 
-    /// Registers `s` as the first stub of its unit, source, mask and values, and of the call, if one is given.
+    /// Registers `s` as the first stub of its source, mask and values, and of the call, if one is given.
     pub fn note_first(&mut self, s: StubId, call: CallId) {
-        let Stub { unit, source, mask, vals, .. } = &self.all[s];
-        let half = hash_of(*unit, *source, *mask, vals, call);
+        let Stub { source, mask, vals, .. } = &self.all[s];
+        let half = hash_of(*source, *mask, vals, call);
         self.memo.insert_unique(spread(half), (s as u32, half), |&(_, h)| spread(h));
     }
 

@@ -9,18 +9,13 @@ use nyala_base::{CallId, SideTable, Span};
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// The work list, and the data that determines its order. Units are built one after the other, so that no decision in one
-/// depends on what others ask for.
+/// The work list, and the data that determines its order.
 #[derive(Default)]
 pub(super) struct Order {
-    /// The work of the unit that is being built.
     queue: BinaryHeap<(Rank, StubId)>,
-    unit: Option<Cont>,
-    /// Stubs of other units, in the order in which they were asked for.
-    others: VecDeque<(Cont, StubId)>,
     /// By residual value: the birth of the youngest parameter in it, and its height, which is the nesting of stubs in
     /// it.
     ranks: SideTable<Val, Option<(u32, u32)>>,
@@ -32,19 +27,7 @@ type Rank = (u32, u32, u32);
 
 impl Order {
     pub fn next(&mut self) -> Option<StubId> {
-        let next = self.queue.pop().map(|(_, s)| s);
-        next.or_else(|| {
-            let (unit, s) = self.others.pop_front()?;
-            self.unit = Some(unit);
-            Some(s)
-        })
-    }
-
-    fn push(&mut self, unit: Cont, rank: Rank, s: StubId) {
-        match self.unit == Some(unit) {
-            true => self.queue.push((rank, s)),
-            false => self.others.push_back((unit, s)),
-        }
+        self.queue.pop().map(|(_, s)| s)
     }
 
     pub fn is_done(&self) -> bool {
@@ -116,25 +99,11 @@ impl Evaluator<'_> {
 
     /// The stub of this source, mask and values; `call` is what made it, if it is new.
     pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
-        self.stub_in(self.unit_of(source, mask, vals.is_empty()), source, mask, vals, call)
-    }
-
-    /// The stub for a call. Calls of a function that is a unit are counted in each unit that makes them: the only one there
-    /// is unfolded, several are calls of the function that all units share. So are calls of large functions by name.
-    pub(super) fn stub_for_call(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
-        let is_large = !self.facts.is_small[source] && self.source_callee() == Some(source);
-        match self.facts.is_recursive[source] || is_large {
-            true => self.stub(source, mask, vals, call),
-            false => self.stub_in(self.budget.unit, source, mask, vals, call),
-        }
-    }
-
-    fn stub_in(&mut self, unit: Cont, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
         let of_call = self.told(source, call);
-        if let Some(s) = self.stubs.first(unit, source, mask, &vals, of_call) {
+        if let Some(s) = self.stubs.first(source, mask, &vals, of_call) {
             return s;
         }
-        let s = self.fresh_stub(unit, source, mask, vals, call);
+        let s = self.fresh_stub(source, mask, vals, call);
         self.stubs.note_first(s, of_call);
         s
     }
@@ -144,21 +113,13 @@ impl Evaluator<'_> {
         if self.facts.tells_calls[source] { call } else { Span::NO_CALL }
     }
 
-    /// The first stub with the same unit, source, mask and values as `s`.
+    /// The first stub with the same source, mask and values as `s`.
     pub(super) fn first_like(&self, s: StubId) -> Option<StubId> {
         let stub = &self.stubs[s];
-        let of_call = self.told(stub.source, stub.call);
-        self.stubs.first(stub.unit, stub.source, stub.mask, &stub.vals, of_call)
+        self.stubs.first(stub.source, stub.mask, &stub.vals, self.told(stub.source, stub.call))
     }
 
-    /// Lets calls in one unit that were not unfolded go to the function that all units share.
-    fn share(&mut self, s: StubId) {
-        let own = self.stub(self.stubs[s].source, 0, Rc::new([]), Span::NO_CALL);
-        (self.stubs[s].state, self.stubs[s].alias) = (State::Consumed, Some(own));
-        self.escape_stub(own, NO_PAST);
-    }
-
-    fn fresh_stub(&mut self, unit: Cont, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
+    pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
         let ty = if mask == 0 {
             self.source.cont(source).ty
         } else {
@@ -175,6 +136,7 @@ impl Evaluator<'_> {
             birth = birth.max(b);
             height = height.max(h);
         }
+        let unit = self.unit_of(source, mask, vals.is_empty());
         if let Some(record) = &mut self.record {
             record.make(cont);
         }
@@ -246,9 +208,9 @@ impl Evaluator<'_> {
         let Stub { source, mask, unit, call, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
             self.stubs[s];
         let vals = self.stubs[s].vals.clone();
-        let fresh = self.fresh_stub(unit, source, mask, vals, call);
+        let fresh = self.fresh_stub(source, mask, vals, call);
         let stub = &mut self.stubs[fresh];
-        (stub.resume, stub.made, stub.is_general) = (resume, made, is_general);
+        (stub.unit, stub.resume, stub.made, stub.is_general) = (unit, resume, made, is_general);
         (stub.is_exit, stub.has_exits_marked, stub.n_records) = (is_exit, has_exits_marked, n_records);
         if let Some(record) = &mut self.record {
             record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
@@ -272,12 +234,10 @@ impl Evaluator<'_> {
     pub(super) fn enqueue(&mut self, s: StubId, past: Past) {
         if !self.stubs[s].queued {
             self.stubs[s].queued = true;
-            if !self.stubs[s].is_unit() {
-                let mut past = Past { mode: self.mode_in(s, past.mode), ..past };
-                self.note_returned(s, &mut past);
-                self.stubs[s].past = past;
-            }
-            self.order.push(self.stubs[s].unit, self.queue_rank(s), s);
+            let mut past = Past { mode: self.mode_in(s, past.mode), ..past };
+            self.note_returned(s, &mut past);
+            self.stubs[s].past = past;
+            self.order.queue.push((self.queue_rank(s), s));
         }
     }
 
@@ -368,8 +328,7 @@ impl Evaluator<'_> {
         }
         let masked = (0..args.len()).filter(|&i| i < 64 && mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
-        let unit = self.unit_of(k, mask, vals.is_empty());
-        let Some(s) = self.stubs.first(unit, k, mask, &vals, Span::NO_CALL) else { return false };
+        let Some(s) = self.stubs.first(k, mask, &vals, Span::NO_CALL) else { return false };
         if self.facts.stores_variables[k] {
             return true;
         }
@@ -432,10 +391,6 @@ impl Evaluator<'_> {
             self.segments += 1;
             let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
             return self.evaluate(site, Entry { cont: k, call, free, args });
-        }
-        if self.unit_of(k, self.stubs[s].mask, vals.is_empty()) != unit {
-            self.share(s);
-            return Ok(());
         }
         // Find arguments on which all requests agree, and contents of memory that all of them know.
         let kept: Vec<usize> = self.unmasked(k, self.stubs[s].mask).collect();

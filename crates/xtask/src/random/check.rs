@@ -379,8 +379,8 @@ fn asked(world: &World, record: &Record) -> u64 {
     }
     let copies = record.rows.iter().map(|row| match (row.key.callee, row.key.outcome, row.key.why) {
         (None, ..) => 0,
-        // Each unit that makes the only call of a function has a copy; a block stays the one it is.
-        (Some(k), _, Why::OnlyCall | Why::HaltedOnlyCall) => is_function(world, k) as u64 * size[k] * row.calls,
+        // A copy for other functions, or the body of the source itself.
+        (Some(k), _, Why::OnlyCall | Why::HaltedOnlyCall) => (facts.automatic[k] != 0) as u64 * size[k] * row.calls,
         (Some(k), record::Outcome::Unfolded, Why::KnownLoop) => size[k] * row.calls,
         (Some(k), record::Outcome::Unfolded | record::Outcome::Run, _) if is_function(world, k) => size[k] * row.calls,
         (
