@@ -164,12 +164,14 @@ impl Machine<'_> {
                     l.store(get!(a) as usize, leaf, get!(s))?;
                 }
                 Inst::LoadAt { d, a, b, size, leaf } => {
-                    let place = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size))) as usize;
+                    let index = initialized!(get!(b));
+                    let place = get!(a).wrapping_add(index.wrapping_mul(u64::from(size))) as usize;
                     set!(d, l.load(place, leaf)?);
                     l.note(place, leaf, None, at.pc)?;
                 }
                 Inst::StoreAt { a, b, size, s, leaf } if !matches!(leaf, Leaf::Cn | Leaf::Ptr) && get!(s) != POISON => {
-                    let place = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size))) as usize;
+                    let index = initialized!(get!(b));
+                    let place = get!(a).wrapping_add(index.wrapping_mul(u64::from(size))) as usize;
                     l.note(place, leaf, Some(get!(s)), at.pc)?;
                     l.store(place, leaf, get!(s))?;
                 }

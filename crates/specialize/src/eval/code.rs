@@ -305,7 +305,7 @@ impl Evaluator<'_> {
         }
         if let Node::Cont(k) = self.source.node(v) {
             let free = self.facts.nest.free(k);
-            if !free.is_empty() {
+            if !free.is_empty() || self.facts.tells_calls[k] {
                 return Operand::Closure(k, free.iter().filter_map(|f| c.slots.get(f).copied()).collect());
             }
         }
