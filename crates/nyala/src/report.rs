@@ -98,7 +98,7 @@ impl Report {
     /// for each, up to a limit, and the others are counted. A finding in a library is reported at the program's call of the library,
     /// once for each. Other places that matter are shown outside of libraries: where these were called.
     fn add_calls(&mut self) {
-        let mut known: HashMap<(&'static str, Span, String), Vec<(usize, Vec<Span>)>> = HashMap::new();
+        let mut known: HashMap<_, Vec<(usize, Vec<Span>)>> = HashMap::new();
         let mut repeats: Vec<usize> = Vec::new();
         let is_own = |span: &Span| !self.libraries.contains(&span.file);
         self.sink.diagnostics.retain_mut(|d| {

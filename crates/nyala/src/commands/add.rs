@@ -33,39 +33,38 @@ pub struct Add {
 impl Add {
     pub fn run(&self) -> u8 {
         let mut report = Report::default();
-        match self.add(&mut report) {
-            Ok(()) => 0,
-            Err(found) => {
-                report.sink.diagnostics.extend(found);
-                show_all(&report.sink.diagnostics, &report.sources, false);
-                FAILED
-            }
+        if let Err(error) = self.add(&mut report) {
+            report.sink.diagnostics.push(*error);
         }
+        if !report.sink.has_errors() {
+            return 0;
+        }
+        show_all(&report.sink.diagnostics, &report.sources, false);
+        FAILED
     }
 
-    /// Adds the dependency. The error may be in the report.
-    fn add(&self, report: &mut Report) -> Result<(), Option<Diagnostic>> {
-        let refuse = |why: String| Some(no_such_package::error(Span::NONE, why));
+    /// Adds the dependency. What is wrong with the package itself gets into the report.
+    fn add(&self, report: &mut Report) -> Result<(), Box<Diagnostic>> {
+        let refuse = |why: String| Box::new(no_such_package::error(Span::NONE, why));
         let folder = packages::folder_of(Path::new("-"));
         let hint = "`nyala new NAME` makes a package";
         let folder = folder.ok_or_else(|| {
             let why = format!("no folder around this one has a `{MANIFEST}`");
-            Some(no_such_package::error(Span::NONE, why).hint(hint))
+            Box::new(no_such_package::error(Span::NONE, why).hint(hint))
         })?;
         let manifest = folder.join(MANIFEST);
-        let old = nyala::files::read(&manifest).map_err(|e| Some(cannot_read::error(&manifest, &e)))?;
+        let old = nyala::files::read(&manifest).map_err(|e| Box::new(cannot_read::error(&manifest, &e)))?;
         packages::check_name(&self.name).map_err(refuse)?;
         let value = self.value(&folder).map_err(refuse)?;
         let new = packages::with_dependency(&old, &self.name, &value).map_err(refuse)?;
         let write = |text: &str| {
-            nyala_files::write(&manifest, text.as_bytes()).map_err(|e| Some(cannot_write::file(&manifest, e)))
+            nyala_files::write(&manifest, text.as_bytes()).map_err(|e| Box::new(cannot_write::file(&manifest, e)))
         };
         write(&new)?;
         packages::at(&folder, &Options { offline: self.offline, ..Options::default() }, report);
         if report.sink.has_errors() {
             // The manifest stays as it was.
-            write(&old)?;
-            return Err(None);
+            return write(&old);
         }
         println!("{}: {} = {value}", manifest.display(), self.name);
         Ok(())

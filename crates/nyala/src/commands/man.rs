@@ -25,19 +25,19 @@ impl Man {
         }
         for (name, command) in pages {
             if let Err(diagnostic) = self.write(&name, command) {
-                super::show_all(&[diagnostic], &nyala_base::Sources::new(), false);
+                super::show_all(&[*diagnostic], &nyala_base::Sources::new(), false);
                 return FAILED;
             }
         }
         0
     }
 
-    fn write(&self, name: &str, command: clap::Command) -> Result<(), nyala_base::Diagnostic> {
+    fn write(&self, name: &str, command: clap::Command) -> Result<(), Box<nyala_base::Diagnostic>> {
         let path = self.folder.join(format!("{name}.1"));
-        let fail = |path: &Path, e: std::io::Error| cannot_write::file(path, e);
+        let fail = |path: &Path, e: std::io::Error| Box::new(cannot_write::file(path, e));
         std::fs::create_dir_all(&self.folder).map_err(|e| fail(&self.folder, e))?;
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page).map_err(|e| fail(&path, e))?;
-        nyala_files::write(&path, &page).map_err(|e| cannot_write::file(&path, e))
+        nyala_files::write(&path, &page).map_err(|e| fail(&path, e))
     }
 }

@@ -341,7 +341,7 @@ pub fn is_standard_input(file: &Path) -> bool {
 /// Whether diagnostics have colors: `NO_COLOR` forbids and `CLICOLOR_FORCE` asks for them, a terminal has them.
 fn has_color() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
-    !std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && (is_set("CLICOLOR_FORCE") || std::io::stderr().is_terminal())
 }
 

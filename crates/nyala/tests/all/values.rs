@@ -13,6 +13,7 @@ fn front(text: &str, options: Options) -> FrontEnd {
     FrontEnd::new(options, Files::of("t.impala", text))
 }
 
+#[expect(clippy::boxed_local, reason = "`map_err` gives it so")]
 fn said(failed: Failed) -> String {
     failed.render(false)
 }

@@ -96,11 +96,9 @@ fn draw_stages() -> Result<String, String> {
     let only = |value| Value { value, interval: None };
     let before = BEFORE.iter().map(|&(n, s)| (n as f64, only(1e3 * s))).collect();
     let mut lines = vec![Line { name: "chain of gaussian3, before".into(), points: before, labels: Vec::new() }];
-    let families: [(&str, fn(usize) -> String); 2] =
-        [("chain of gaussian3", |n| pipeline(n, &FILTERS[..1])), ("mix of four filters", |n| pipeline(n, &FILTERS))];
-    for (name, program) in families {
+    for (name, filters) in [("chain of gaussian3", &FILTERS[..1]), ("mix of four filters", &FILTERS)] {
         let _ = write!(text, "  {name:<22}");
-        let programs = CHAIN.map(program);
+        let programs = CHAIN.map(|n| pipeline(n, filters));
         let mut times = CHAIN.map(|_| Vec::new());
         for _ in 0..super::suites::ROUNDS {
             for (program, times) in programs.iter().zip(&mut times) {

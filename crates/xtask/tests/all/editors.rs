@@ -124,7 +124,7 @@ fn first_error(root: Node) -> Option<Node> {
             return Some(node);
         }
         if node.has_error() {
-            work.extend((0..node.child_count() as u32).rev().filter_map(|i| node.child(i)));
+            work.extend((0..node.child_count()).rev().filter_map(|i| node.child(i)));
         }
     }
     None
