@@ -12,4 +12,4 @@ pub use codes::Code;
 pub use diagnostics::{Diagnostic, Label, Severity, Sink};
 pub use ids::{Id, Lists, SideTable};
 pub use locality::LocalityHasher;
-pub use source::{CallId, Calls, FileId, Sources, Span};
+pub use source::{CallId, Callee, Calls, FileId, Sources, Span};

@@ -64,7 +64,15 @@ pub struct Calls {
     /// The place of a call, with the call around it, and the callee's number.
     all: Vec<(Span, u32)>,
     ids: FxHashMap<(Span, u32), CallId>,
-    names: FxHashMap<u32, Arc<str>>,
+    callees: FxHashMap<u32, Callee>,
+}
+
+/// A function that was unfolded.
+#[derive(Clone, Debug)]
+pub struct Callee {
+    pub name: Arc<str>,
+    /// Where it is declared.
+    pub place: Span,
 }
 
 impl Calls {
@@ -73,16 +81,16 @@ impl Calls {
     /// How many calls around a call are searched for a call of the same function.
     const MAX_SEARCHED: usize = 64;
 
-    /// The entry of a call of the function with this number and name.
-    pub fn enter(&mut self, call: Span, callee: u32, name: impl FnOnce() -> Arc<str>) -> CallId {
-        if let Some(&known) = self.ids.get(&(call, callee)) {
+    /// The entry of a call of the function with this number.
+    pub fn enter(&mut self, call: Span, number: u32, callee: impl FnOnce() -> Callee) -> CallId {
+        if let Some(&known) = self.ids.get(&(call, number)) {
             return known;
         }
         let mut around = call.call;
         for _ in 0..Calls::MAX_SEARCHED {
             let Some(&(outer, of)) = self.all.get(around.0 as usize) else { break };
-            if of == callee {
-                self.ids.insert((call, callee), around);
+            if of == number {
+                self.ids.insert((call, number), around);
                 return around;
             }
             around = outer.call;
@@ -91,10 +99,20 @@ impl Calls {
             return call.call;
         }
         let id = CallId(self.all.len() as u32);
-        self.all.push((call, callee));
-        self.ids.insert((call, callee), id);
-        self.names.entry(callee).or_insert_with(name);
+        self.all.push((call, number));
+        self.ids.insert((call, number), id);
+        self.callees.entry(number).or_insert_with(callee);
         id
+    }
+
+    /// The place of a call, with the call around it, and the callee's number.
+    pub fn get(&self, call: CallId) -> Option<(Span, u32)> {
+        self.all.get(call.0 as usize).copied()
+    }
+
+    /// The function with this number.
+    pub fn callee(&self, number: u32) -> Option<&Callee> {
+        self.callees.get(&number)
     }
 
     /// The places of the calls by which code came where it is, innermost first, each with the calls around it.
@@ -107,9 +125,9 @@ impl Calls {
     pub fn around(&self, code: Span) -> impl Iterator<Item = (&str, Span)> {
         let mut at = code.call;
         std::iter::from_fn(move || {
-            let &(call, callee) = self.all.get(at.0 as usize)?;
+            let (call, number) = self.get(at)?;
             at = call.call;
-            Some((self.names.get(&callee).map_or("", |name| name), call.without_call()))
+            Some((self.callees.get(&number).map_or("", |callee| &callee.name), call.without_call()))
         })
     }
 }
@@ -196,14 +214,15 @@ mod tests {
     fn calls_around_code() {
         let mut calls = Calls::default();
         let place = |at: usize| Span::new(FileId(0), at, at + 1);
-        let outer = calls.enter(place(1), 1, || "outer".into());
-        let inner = calls.enter(Span { call: outer, ..place(2) }, 2, || "inner".into());
-        assert_eq!(calls.enter(Span { call: outer, ..place(2) }, 2, || "inner".into()), inner);
+        let callee = |name: &str| Callee { name: name.into(), place: place(0) };
+        let outer = calls.enter(place(1), 1, || callee("outer"));
+        let inner = calls.enter(Span { call: outer, ..place(2) }, 2, || callee("inner"));
+        assert_eq!(calls.enter(Span { call: outer, ..place(2) }, 2, || callee("inner")), inner);
         let code = Span { call: inner, ..place(3) };
         assert_eq!(calls.around(code).collect::<Vec<_>>(), [("inner", place(2)), ("outer", place(1))]);
         assert_eq!(calls.around(place(3)).next(), None);
         // Inner calls of a recursive function, also through others, are the first call.
-        assert_eq!(calls.enter(code, 2, || "inner".into()), inner);
-        assert_eq!(calls.enter(code, 1, || "outer".into()), outer);
+        assert_eq!(calls.enter(code, 2, || callee("inner")), inner);
+        assert_eq!(calls.enter(code, 1, || callee("outer")), outer);
     }
 }

@@ -142,7 +142,7 @@ impl Undefined {
                 } else {
                     let used: &[Value] = match inst.op {
                         InstOp::Op(Op::Store | Op::AtomicStore) => &inst.args[..1],
-                        InstOp::Op(op) if is_aggregate(op) => &[],
+                        InstOp::Op(op) if is_aggregate(op) || op == Op::DebugValue => &[],
                         InstOp::Op(_) => &inst.args,
                         InstOp::Call(f) if is_foreign.get(f.idx()) == Some(&true) => &inst.args,
                         _ => &[],

@@ -216,7 +216,8 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         let fits = v.types().pointee(ty(at - 1)) == Some(ty(written - 1));
         v.check(fits, "what is stored has the type that the address points to");
     }
-    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline | Op::Watch) {
+    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline | Op::Watch | Op::DebugValue)
+    {
         return v.check(inst.result.is_none(), "a store or fence has no result");
     }
     let Some(result) = result else { return v.check(false, &format!("`{}` has a result", op.name())) };
@@ -357,9 +358,14 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
                 .then_some(())
                 .ok_or("a number of a work item is an `i32`")
         }
-        Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline | Op::Watch | nyala_ir::annotation!() => {
-            Ok(())
-        }
+        Op::Store
+        | Op::AtomicStore
+        | Op::Fence
+        | Op::Prefetch
+        | Op::Pipeline
+        | Op::Watch
+        | Op::DebugValue
+        | nyala_ir::annotation!() => Ok(()),
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

@@ -256,8 +256,8 @@ impl Emitter<'_> {
         for (i, node) in self.metadata.iter().enumerate() {
             let _ = writeln!(self.out, "!{} = {node}", FIRST_METADATA + i);
         }
-        if let Some(origins) = &self.origins {
-            origins.write(&mut self.out);
+        if let Some(origins) = &mut self.origins {
+            origins.write(&module.types, &mut self.out);
         }
         Ok(())
     }
@@ -450,7 +450,8 @@ impl Emitter<'_> {
         let mut init = String::new();
         self.write_init(&global.init, global.ty, &mut init)?;
         let name = self.global_name(id);
-        let _ = writeln!(self.out, "{name} = internal {kind} {ty} {init}, align {align}");
+        let place = self.origins.as_mut().map_or(String::new(), |o| o.global(&global.name, global.ty));
+        let _ = writeln!(self.out, "{name} = internal {kind} {ty} {init}, align {align}{place}");
         Ok(())
     }
 

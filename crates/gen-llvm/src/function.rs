@@ -6,6 +6,7 @@
 
 use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
+use crate::debug_values::Variables;
 use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::gpu;
@@ -61,10 +62,11 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     is_huge: bool,
     pub call_attributes: &'static str,
     /// The debug scope of the function, and the suffix of each instruction with its location.
-    scope: Option<Scope>,
+    pub scope: Option<Scope>,
     at: String,
-    allocas: String,
-    body: String,
+    pub variables: Variables,
+    pub allocas: String,
+    pub body: String,
     n_temps: usize,
     /// On GPUs, jumps back in loops that are unrolled.
     unrolled: FxHashSet<(Block, Block)>,
@@ -139,6 +141,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         is_huge,
         call_attributes: if many_calls { "#4" } else { "#1" },
         scope: None,
+        variables: Variables::new(function),
         at: String::new(),
         allocas: String::new(),
         body: String::new(),
@@ -327,6 +330,13 @@ impl FunctionEmitter<'_, '_> {
     pub fn typed(&mut self, v: Value) -> Result<String> {
         let ty = self.e.layouts.register(self.ty(v))?;
         Ok(format!("{ty} {}", self.operands[v.idx()]))
+    }
+
+    /// Takes the line from the instructions emitted next.
+    pub fn hide(&mut self, span: Span) {
+        if let (Some(origins), Some(scope)) = (&mut self.e.origins, self.scope) {
+            self.at = origins.suffix_without_line(scope, span);
+        }
     }
 
     /// Sets the source location of the instructions emitted next.

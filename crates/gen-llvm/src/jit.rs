@@ -1,5 +1,6 @@
 //! Runs objects in this process: ORC's LLJIT with the symbols of the runtime, the process, and loaded libraries.
 
+use crate::debuggers;
 use crate::diagnostics::bug;
 use crate::locate::{self, Place};
 use crate::module::LlvmModule;
@@ -21,6 +22,8 @@ pub struct Jit {
     reports: Box<Mutex<Vec<String>>>,
     /// The objects that were linked.
     objects: Mutex<Vec<Vec<u8>>>,
+    /// Those that debuggers know.
+    known: Mutex<Vec<debuggers::Known>>,
 }
 
 extern "C" fn report(context: *mut c_void, error: LLVMErrorRef) {
@@ -61,7 +64,7 @@ impl Jit {
         let mut jit = std::ptr::null_mut();
         // SAFETY: a null builder asks for the defaults.
         check(unsafe { LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()) }).map_err(bug)?;
-        let jit = Jit { jit, reports: Box::default(), objects: Mutex::default() };
+        let jit = Jit { jit, reports: Box::default(), objects: Mutex::default(), known: Mutex::default() };
         // SAFETY: the reports are boxed and dropped after the session.
         unsafe {
             let session = LLVMOrcLLJITGetExecutionSession(jit.jit);
@@ -157,11 +160,33 @@ impl Jit {
     pub fn locate(&self, address: usize) -> Option<Place> {
         let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
         objects.iter().find_map(|object| {
-            let (size, anchor, anchor_offset) = locate::code(object)?;
-            let start = (self.lookup(&anchor).ok()? as u64).wrapping_sub(anchor_offset);
+            let (start, size) = self.start(object)?;
             let offset = (address as u64).wrapping_sub(start);
             if offset < size { locate::find(object, offset) } else { None }
         })
+    }
+
+    /// Where an object's code is, and its size.
+    fn start(&self, object: &[u8]) -> Option<(u64, u64)> {
+        let (size, anchor, anchor_offset) = locate::code(object)?;
+        Some(((self.lookup(&anchor).ok()? as u64).wrapping_sub(anchor_offset), size))
+    }
+
+    /// Tells debuggers of the objects, as long as this value lives.
+    pub fn tell_debuggers(&self) {
+        let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
+        let known = objects.iter().filter_map(|object| debuggers::tell(object, self.start(object)?.0));
+        self.known.lock().unwrap_or_else(|e| e.into_inner()).extend(known);
+    }
+
+    /// Writes the code to a file for `perf inject --jit`, and returns its path.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn dump(&self, folder: &Path) -> std::io::Result<PathBuf> {
+        let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
+        let placed: Vec<(&[u8], u64)> = objects.iter().filter_map(|o| Some((&o[..], self.start(o)?.0))).collect();
+        debuggers::dump(&placed, folder)
     }
 
     /// The address of a symbol; links the objects it needs. The error names undefined symbols.
@@ -180,6 +205,7 @@ impl Jit {
 
 impl Drop for Jit {
     fn drop(&mut self) {
+        self.known.get_mut().unwrap_or_else(|e| e.into_inner()).clear();
         // SAFETY: made by `new`, disposed of once; an error here has nobody to tell.
         let _ = check(unsafe { LLVMOrcDisposeLLJIT(self.jit) });
     }

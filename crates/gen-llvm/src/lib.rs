@@ -7,13 +7,13 @@
 //!
 //! ```text
 //! wishes, refusals     options  diagnostics
-//! facts                types  versions  lifetimes  masked  origins
+//! facts                types  versions  lifetimes  masked  origins  debug_types
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  tables  vectors
-//!                      abi  aliases  assembly  gpu  nvptx  amdgpu
+//!                      abi  aliases  assembly  gpu  nvptx  amdgpu  debug_values
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
 //! modules in memory    module  divisions  loads  libdevice  endless
-//! machine code         jit  locate
+//! machine code         jit  locate  debuggers
 //! ```
 
 mod abi;
@@ -21,6 +21,9 @@ mod aliases;
 mod amdgpu;
 mod assembly;
 mod comparisons;
+mod debug_types;
+mod debug_values;
+mod debuggers;
 pub mod diagnostics;
 mod divisions;
 mod emit;

@@ -9,6 +9,7 @@ mod memory;
 pub(crate) use math::call_math;
 
 use crate::comparisons::{Comparison, compare, is_splat, masked_comparison};
+use crate::debug_values;
 use crate::diagnostics::bug;
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
@@ -50,6 +51,9 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         memory::emit_prefetch(f, args);
         return Ok(());
     }
+    if op == Op::DebugValue {
+        return debug_values::emit(f, inst);
+    }
     let Some(result) = result else { return Err(bug(format!("`{}` without a result", op.name()))) };
     let name = f.op(result);
     let ty = f.ty(result);
@@ -83,6 +87,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         }
         Op::Slot => {
             let pointee = f.pointee(ty)?;
+            debug_values::declare_slot(f, inst, result, pointee);
             f.slot(result, pointee)
         }
         Op::Alloc => memory::alloc(f, &name, ty, args[0]),
@@ -110,6 +115,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::WorkItem
         | Op::Pipeline
         | Op::Watch
+        | Op::DebugValue
         | nyala_ir::annotation!()
         | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
         Op::Popcount | Op::Clz | Op::Ctz => math::count(f, op, &name, ty, args[0]),

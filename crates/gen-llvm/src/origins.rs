@@ -1,8 +1,13 @@
-//! Source locations of instructions, as LLVM's debug metadata: functions, files and lines, for debuggers and for
-//! reports of a program's own faults. Variables and types are not described.
+//! Where instructions come from, as LLVM's debug metadata: functions, files and lines for reports of a program's own faults; for
+//! debuggers also calls that were unfolded, as inlined frames, and variables.
+//!
+//! Partial evaluation unfolds calls of the program, and notes in each place by which calls code came there ([`Calls`]). Code of an
+//! unfolded function belongs to that function, inlined at its call. Code of a function that captures variables belongs to the
+//! function that made it, whose variables it sees.
 
-use nyala_base::{FileId, Sources, Span};
-use rustc_hash::FxHashMap;
+use nyala_base::{CallId, Calls, FileId, Sources, Span};
+use nyala_ir::{Ty, Types};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 /// The source texts that spans refer to.
@@ -13,6 +18,8 @@ pub struct Lines<'a> {
     pub folder: &'a str,
     /// The place in the program's own files that code of a library serves.
     pub own: &'a dyn Fn(Span) -> Span,
+    /// The calls that were unfolded, if debuggers are to know them, and variables.
+    pub calls: Option<&'a Calls>,
 }
 
 /// The function that instructions belong to.
@@ -29,7 +36,20 @@ pub(crate) struct Origins<'a> {
     files: FxHashMap<FileId, u32>,
     /// Lexical blocks for instructions of a function whose source is in another file.
     scopes: FxHashMap<(u32, FileId), u32>,
-    locations: FxHashMap<(u32, u32), u32>,
+    /// By scope, line, and the call that the scope is inlined at.
+    locations: FxHashMap<(u32, u32, Option<u32>), u32>,
+    /// Functions that were unfolded, by their numbers in [`Calls`].
+    callees: FxHashMap<u32, Scope>,
+    /// Calls that were unfolded, in each function of the module: the scope of the callee, and the location of the call.
+    unfolded: FxHashMap<(u32, CallId), (Scope, u32)>,
+    /// Variables by scope, place and type.
+    variables: FxHashMap<(u32, Span, Ty), u32>,
+    /// Parameters that are known, by scope and number.
+    params: FxHashSet<(u32, u32)>,
+    pub(crate) types: FxHashMap<Ty, u32>,
+    /// Types whose nodes are empty yet.
+    pub(crate) undescribed: Vec<(Ty, u32)>,
+    globals: Vec<u32>,
 }
 
 /// Nodes with a fixed number.
@@ -45,11 +65,18 @@ impl<'a> Origins<'a> {
             files: FxHashMap::default(),
             scopes: FxHashMap::default(),
             locations: FxHashMap::default(),
+            callees: FxHashMap::default(),
+            unfolded: FxHashMap::default(),
+            variables: FxHashMap::default(),
+            params: FxHashSet::default(),
+            types: FxHashMap::default(),
+            undescribed: Vec::new(),
+            globals: Vec::new(),
         };
         origins.nodes = vec![
             format!(
                 "distinct !DICompileUnit(language: DW_LANG_C11, file: !4, producer: \"nyala\", isOptimized: {optimized}, \
-                 runtimeVersion: 0, emissionKind: FullDebug, splitDebugInlining: false, nameTableKind: None)"
+                 runtimeVersion: 0, emissionKind: FullDebug, splitDebugInlining: false, nameTableKind: None"
             ),
             "!DISubroutineType(types: !{null})".into(),
             "!{i32 2, !\"Dwarf Version\", i32 4}".into(),
@@ -60,9 +87,13 @@ impl<'a> Origins<'a> {
         origins
     }
 
-    fn add(&mut self, node: String) -> u32 {
+    pub(crate) fn add(&mut self, node: String) -> u32 {
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
+    }
+
+    pub(crate) fn set(&mut self, node: u32, text: String) {
+        self.nodes[node as usize] = text;
     }
 
     fn file(&mut self, file: FileId) -> u32 {
@@ -92,26 +123,125 @@ impl<'a> Origins<'a> {
 
     /// The suffix of an instruction of `scope` that was made from `span`.
     pub fn suffix(&mut self, scope: Scope, span: Span) -> String {
+        let node = self.location(scope, span);
+        format!(", !dbg !{node}")
+    }
+
+    /// Like [`Self::suffix`], for code that no line of the source has: breakpoints are behind it.
+    pub fn suffix_without_line(&mut self, scope: Scope, span: Span) -> String {
+        let node = self.location_at(scope, span, 0);
+        format!(", !dbg !{node}")
+    }
+
+    /// The location of code of a function of the module: within the function that was unfolded there, inlined at its call.
+    fn location(&mut self, scope: Scope, span: Span) -> u32 {
         let line = self.line(span);
-        let within = if span.is_none() || span.file == scope.file {
-            scope.node
-        } else if let Some(&node) = self.scopes.get(&(scope.node, span.file)) {
-            node
-        } else {
-            let file = self.file(span.file);
-            let node =
-                self.add(format!("!DILexicalBlockFile(scope: !{}, file: !{file}, discriminator: 0)", scope.node));
-            self.scopes.insert((scope.node, span.file), node);
-            node
-        };
-        let node = match self.locations.get(&(within, line)) {
-            Some(&node) => node,
-            None => {
-                let node = self.add(format!("!DILocation(line: {line}, column: 0, scope: !{within})"));
-                self.locations.insert((within, line), node);
-                node
+        self.location_at(scope, span, line)
+    }
+
+    fn location_at(&mut self, scope: Scope, span: Span, line: u32) -> u32 {
+        let (scope, inlined_at) = self.scope_of(scope, span.call);
+        let within =
+            if span.is_none() || span.file == scope.file { scope.node } else { self.in_file(scope, span.file) };
+        if let Some(&node) = self.locations.get(&(within, line, inlined_at)) {
+            return node;
+        }
+        let inlined = inlined_at.map_or(String::new(), |at| format!(", inlinedAt: !{at}"));
+        let node = self.add(format!("!DILocation(line: {line}, column: 0, scope: !{within}{inlined})"));
+        self.locations.insert((within, line, inlined_at), node);
+        node
+    }
+
+    /// A function's code in another file.
+    fn in_file(&mut self, scope: Scope, file: FileId) -> u32 {
+        if let Some(&node) = self.scopes.get(&(scope.node, file)) {
+            return node;
+        }
+        let of = self.file(file);
+        let node = self.add(format!("!DILexicalBlockFile(scope: !{}, file: !{of}, discriminator: 0)", scope.node));
+        self.scopes.insert((scope.node, file), node);
+        node
+    }
+
+    /// The function that code of a call belongs to, and the location where it is inlined.
+    fn scope_of(&mut self, scope: Scope, call: CallId) -> (Scope, Option<u32>) {
+        let Some(calls) = self.lines.calls else { return (scope, None) };
+        // From the innermost call outward, up to one that is known; then back.
+        let mut open = Vec::new();
+        let mut at = call;
+        let mut found = (scope, None);
+        while let Some((place, number)) = calls.get(at) {
+            if let Some(&(callee, location)) = self.unfolded.get(&(scope.node, at)) {
+                found = (callee, Some(location));
+                break;
             }
+            open.push((at, place, number));
+            at = place.call;
+        }
+        while let Some((at, place, number)) = open.pop() {
+            let callee = self.callee(calls, number);
+            let within = match place.is_none() || place.file == found.0.file {
+                true => found.0.node,
+                false => self.in_file(found.0, place.file),
+            };
+            let inlined = found.1.map_or(String::new(), |at| format!(", inlinedAt: !{at}"));
+            let line = self.line(place);
+            let location =
+                self.add(format!("distinct !DILocation(line: {line}, column: 0, scope: !{within}{inlined})"));
+            self.unfolded.insert((scope.node, at), (callee, location));
+            found = (callee, Some(location));
+        }
+        found
+    }
+
+    fn callee(&mut self, calls: &Calls, number: u32) -> Scope {
+        if let Some(&scope) = self.callees.get(&number) {
+            return scope;
+        }
+        let (name, place) = calls.callee(number).map_or(("", Span::NONE), |c| (&*c.name, c.place));
+        let scope = self.function(name, place);
+        self.callees.insert(number, scope);
+        scope
+    }
+
+    /// The node of a variable, whose name is the text at its place, and of its location. `None` if debuggers are to know no
+    /// variables. It is the parameter `nth` of its function if that is not 0.
+    pub fn variable(&mut self, scope: Scope, span: Span, ty: Ty, nth: u32) -> Option<(u32, u32)> {
+        self.lines.calls?;
+        let sources = self.lines.sources;
+        let name = escape(sources.text(span.file).get(span.lo as usize..span.hi as usize)?);
+        let location = self.location(scope, span);
+        let (within, _) = self.scope_of(scope, span.call);
+        let key = (within.node, span.without_call(), ty);
+        if let Some(&node) = self.variables.get(&key) {
+            return Some((node, location));
+        }
+        let (file, line, ty) = (self.file(span.file), self.line(span), self.ty(ty));
+        let within = if span.file == within.file { within.node } else { self.in_file(within, span.file) };
+        let arg = match nth > 0 && self.params.insert((key.0, nth)) {
+            true => format!("arg: {nth}, "),
+            false => String::new(),
         };
+        let node = self.add(format!(
+            "!DILocalVariable(name: \"{name}\", {arg}scope: !{within}, file: !{file}, line: {line}, type: !{ty})"
+        ));
+        self.variables.insert(key, node);
+        Some((node, location))
+    }
+
+    /// The suffix of a static's definition. Names with a dot are those of constants that the compiler makes.
+    pub fn global(&mut self, name: &str, ty: Ty) -> String {
+        if self.lines.calls.is_none() || name.contains('.') {
+            return String::new();
+        }
+        let ty = self.ty(ty);
+        let name = escape(name);
+        let variable = self.add(format!(
+            "distinct !DIGlobalVariable(name: \"{name}\", scope: !{UNIT}, type: !{ty}, \
+             isLocal: true, isDefinition: true)"
+        ));
+        let node = self.add(format!("!DIGlobalVariableExpression(var: !{variable}, expr: !DIExpression())"));
+        self.globals.push(node);
         format!(", !dbg !{node}")
     }
 
@@ -123,7 +253,11 @@ impl<'a> Origins<'a> {
     }
 
     /// Writes all metadata, at the end of the module.
-    pub fn write(&self, out: &mut String) {
+    pub fn write(&mut self, types: &Types, out: &mut String) {
+        self.describe_types(types);
+        let globals: Vec<String> = self.globals.iter().map(|node| format!("!{node}")).collect();
+        let globals = self.add(format!("!{{{}}}", globals.join(", ")));
+        let _ = write!(self.nodes[UNIT as usize], ", globals: !{globals})");
         let _ = writeln!(out, "!llvm.dbg.cu = !{{!{UNIT}}}\n!llvm.module.flags = !{{!{}, !{}}}", FLAGS[0], FLAGS[1]);
         for (i, node) in self.nodes.iter().enumerate() {
             let _ = writeln!(out, "!{i} = {node}");

@@ -28,7 +28,7 @@ pub(crate) fn operation(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<
         Op::Aligned | Op::Restrict => f.value(arg(0)?)?,
         nyala_ir::annotation!() => return Err(bug(format!("`{}` in a kernel", op.name()))),
         Op::Scope => f.e.u32(0),
-        Op::Prefetch | Op::Pipeline | Op::Watch => return Ok(None),
+        Op::Prefetch | Op::Pipeline | Op::Watch | Op::DebugValue => return Ok(None),
         Op::Alloc => return Err(bug("memory of the heap in a kernel")),
         Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
             return atomics::atomic(f, op, inst);

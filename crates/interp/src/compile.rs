@@ -525,6 +525,7 @@ impl Compiler<'_, '_> {
             | Op::WorkItem
             | Op::Pipeline
             | Op::Watch
+            | Op::DebugValue
             | Op::Scope => {
                 return Err(bug("an effect without order"));
             }
@@ -797,7 +798,7 @@ impl Compiler<'_, '_> {
                 }
             }
             // No-ops here: one thread runs at a time, in order, and there are no caches or pipelines.
-            Op::Prefetch | Op::Pipeline | Op::Watch => {}
+            Op::Prefetch | Op::Pipeline | Op::Watch | Op::DebugValue => {}
             Op::Fence => self.emit(Inst::Synchronize { a: None, order: 0, reads: false, writes: false }),
             Op::WorkItem => {
                 let (what, axis) = (self.need(args[1])?, self.need(args[2])?);

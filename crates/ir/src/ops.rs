@@ -123,6 +123,7 @@ ops! {
     WorkItem "work_item" 3 Stated, Partial, "`work_item[i32](mem, what, axis)`: a number of the work item: `what` is a place in [`crate::WorkItem::ALL`], or [`crate::lanes::IN_KERNEL`], a literal; axes are 0 to 2, literals in compiled code. See [`crate::lanes`].";
     Pipeline "pipeline" 2 Mem, Write, "`pipeline(mem, interval)`: the next mem; asks for hardware that begins a round of the loop around it every `interval` (i32) cycles. Nothing on a CPU.";
     Watch "watch" 2 Mem, Write, "`watch(mem, v)`: the next mem; `ensure_no_branch(v)` stands there. Nothing at run time.";
+    DebugValue "debug_value" 3 Mem, Write, "`debug_value(mem, v, nth)`: the next mem; the variable that is declared at the operation's place has the value `v`, for debuggers. It is the parameter `nth` of its function, a literal; 0 for others. Nothing at run time.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
     Unfold "unfold" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";

@@ -41,7 +41,9 @@ impl Code {
             "emit",
             |r| {
                 let own = |span| r.own_place(span);
-                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &r.sources, folder, own: &own });
+                let calls = options.debug.then_some(&*r.calls);
+                let lines =
+                    folder.map(|folder| nyala_gen_llvm::Lines { sources: &r.sources, folder, own: &own, calls });
                 nyala_gen_llvm::emit_module(&flat.module, &llvm_options(options), lines)
             },
             |_| 0,

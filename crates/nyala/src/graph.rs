@@ -95,11 +95,12 @@ impl FrontEnd {
         let options = &self.options;
         check_cpus(options)?;
         let mut report = self.without_errors()?;
-        let spaces = options.target().spaces;
+        let lowering =
+            nyala_sema::Lowering { spaces: options.target().spaces, wrap: options.wrap, debug: options.debug };
         let world = report.time(
             options,
             "lower",
-            |r| nyala_sema::lower(self.program(), &r.sources, spaces, options.wrap, &mut r.sink),
+            |r| nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink),
             |w| w.as_ref().map_or(0, World::n_vals),
         );
         let mut world = report.checked(options, world)?;

@@ -27,7 +27,7 @@ pub struct Options {
     pub more_cpus: Vec<String>,
     /// Width in bits of the vectors that LLVM uses for plain loops (`--prefer-vector-width`).
     pub vector_width: Option<u32>,
-    /// Emit debug information: functions and lines (`-g`).
+    /// Emit debug information (`-g`): functions, also unfolded ones, lines, variables. Code may differ a little.
     pub debug: bool,
     /// Names of statics and the initializers they get instead of their own (`-D`).
     pub defines: Vec<(String, String)>,

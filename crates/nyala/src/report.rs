@@ -87,10 +87,9 @@ impl Report {
         self.libraries.contains(&file)
     }
 
-    /// The place itself, or the innermost call in the program's own files that led there.
+    /// The place itself, or the innermost call in the program's own files that led there, with the calls around it.
     pub(crate) fn own_place(&self, span: Span) -> Span {
-        let calls = self.calls.around(span).map(|(_, span)| span);
-        let own = std::iter::once(span).chain(calls).find(|span| !self.is_library(span.file));
+        let own = std::iter::once(span).chain(self.calls.places(span)).find(|span| !self.is_library(span.file));
         own.unwrap_or(span)
     }
 

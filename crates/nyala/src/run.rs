@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::code::Code;
-use crate::diagnostics::{entry_type, no_entry};
+use crate::diagnostics::{cannot_write, entry_type, no_entry};
 use crate::flat::Flat;
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, Ready};
@@ -12,7 +12,7 @@ use nyala_base::diagnostics::{bug, library_not_loaded, limitation};
 use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
 use nyala_ir::World;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A compiled program in memory.
@@ -67,6 +67,9 @@ impl Loaded {
         let link = || -> Result<Jit, Box<nyala_base::Diagnostic>> {
             let jit = Jit::new(libraries)?;
             jit.add_object(object)?;
+            if options.debug {
+                jit.tell_debuggers();
+            }
             Ok(jit)
         };
         let jit = report.time(options, "load", |_| link(), |_| 0);
@@ -79,6 +82,14 @@ impl Loaded {
         let address = self.jit.lookup(name).map_err(|d| report.report(*d))?;
         let result = nyala_gen_llvm::call_entry(address, false, true);
         result.map_err(|e| report.report(bug::error(Span::NONE, e)))
+    }
+
+    /// Writes the code, with lines, to `jit-PID.dump` in a folder, for `perf inject --jit`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_jitdump(&self, folder: &Path) -> Result<PathBuf, Failed> {
+        self.jit.dump(folder).map_err(|e| self.report.of_run().report(cannot_write::file(folder, e)))
     }
 
     /// Calls an exported function without parameters whose result is an integer of 32 bits.

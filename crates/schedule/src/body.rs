@@ -348,7 +348,7 @@ impl Scheduler<'_> {
                     }
                 };
             }
-            Op::Prefetch | Op::Watch => {
+            Op::Prefetch | Op::Watch | Op::DebugValue => {
                 self.builder(b, block, span).effect(op, &args);
                 return None;
             }

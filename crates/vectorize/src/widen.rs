@@ -390,6 +390,13 @@ impl Builder<'_> {
                 }
                 None
             }
+            (InstOp::Op(Op::DebugValue), _) => {
+                let is_uniform = self.shape(inst.args[0], b) == Shape::Uniform;
+                let value = if is_uniform { self.scalar(inst.args[0]) } else { self.vector(inst.args[0]) };
+                let args = [value, self.scalar(inst.args[1])];
+                self.push(inst.op, &args, None);
+                None
+            }
             (InstOp::Call(f), _) => self.call(inst, f, shape),
             (InstOp::Op(op), Some(shape @ (Shape::Uniform | Shape::Strided(_)))) => {
                 if op == Op::Load {

@@ -38,6 +38,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/explain.md",
             "docs/editors.md",
             "docs/checks.md",
+            "docs/debugging.md",
             "docs/promises.md",
             "docs/tuning.md",
             "docs/packages.md",

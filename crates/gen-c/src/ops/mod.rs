@@ -31,6 +31,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         }
         Op::Prefetch => return memory::prefetch(f, args),
         Op::Pipeline => return crate::devices::pipeline(f, args[0]),
+        Op::DebugValue => return Ok(()),
         _ => {}
     }
     let Some(result) = inst.result else { return Err(bug(format!("`{}` without a result", op.name()))) };
@@ -140,6 +141,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         | Op::Prefetch
         | Op::Pipeline
         | Op::Watch
+        | Op::DebugValue
         | nyala_ir::annotation!() => return Err(bug(format!("`{}` in C", op.name()))),
     };
     f.define(result, e, inst.op)

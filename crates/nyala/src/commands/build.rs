@@ -21,7 +21,7 @@ pub struct Build {
     /// Machine to make code for, such as aarch64-unknown-linux-gnu
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
-    /// Emit debug information: functions and lines
+    /// Emit debug information: functions, lines and variables (docs/debugging.md)
     #[arg(short = 'g')]
     debug: bool,
     /// Let AddressSanitizer or ThreadSanitizer watch the program's accesses of memory. The C compiler that links the program

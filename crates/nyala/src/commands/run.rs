@@ -20,6 +20,12 @@ pub struct Run {
     /// Engine that executes the program
     #[arg(long, value_enum, default_value = "jit")]
     engine: Engine,
+    /// Let debuggers know functions, lines and variables (docs/debugging.md)
+    #[arg(short = 'g')]
+    debug: bool,
+    /// Write the code in memory to DIR/jit-PID.dump, for `perf inject --jit` (docs/debugging.md)
+    #[arg(long, value_name = "DIR")]
+    jitdump: Option<PathBuf>,
     /// Do not read or write the caches of native code and of code of kernels
     #[arg(long)]
     no_cache: bool,
@@ -42,8 +48,10 @@ impl Run {
     pub fn run(&self) -> u8 {
         nyala_runtime::end_by_lost_output();
         nyala_runtime::keep_kernels(!self.no_cache);
-        let options =
-            |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::Objects::of_user() };
+        let options = |o: &mut nyala::Options| {
+            o.cache = if self.no_cache { None } else { nyala::cache::Objects::of_user() };
+            o.debug = self.debug;
+        };
         with_files_of(&self.input, options, |options, files| {
             let mut args = vec![self.input.files[0].display().to_string()];
             args.extend(self.args.iter().cloned());
@@ -67,6 +75,9 @@ impl Run {
             show(&loaded.report, &self.input);
             let (json, color) = (self.input.json, super::has_color());
             loaded.report_faults(move |d, sources| super::render(d, sources, json, color));
+            if let Some(folder) = &self.jitdump {
+                loaded.write_jitdump(folder)?;
+            }
             let result = loaded.run(&flat.module, &self.entry, &args)?;
             if !is_optimized {
                 report_leaks();

@@ -301,7 +301,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let first = if has_value { 2 } else { 1 };
         for (i, id) in vars.iter().enumerate() {
             let val = self.w.param(join, first + i);
-            self.set_var(*id, Var { val: Some(val), ptr: None });
+            self.assign(*id, val);
         }
         if has_value { self.w.param(join, 1) } else { self.w.unit() }
     }
@@ -476,7 +476,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.go_on_in(k);
         for (i, v) in vars.iter().enumerate() {
             let val = self.w.param(k, i + 1);
-            self.set_var(*v, Var { val: Some(val), ptr: None });
+            self.assign(*v, val);
         }
     }
 

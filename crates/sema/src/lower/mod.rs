@@ -31,18 +31,26 @@ use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val
 use nyala_syntax::ast::{self, ExprId, Marks, Module, Param, Pattern, PatternKind};
 use std::sync::Arc;
 
-/// The graph of everything that exported functions and `main` reach, its types laid out for a machine with these address
-/// spaces. `None` if `sink` has errors then.
-///
-/// `wrap`: signed arithmetic is modulo 2ⁿ.
-pub fn lower(program: &Program, sources: &Sources, spaces: Spaces, wrap: bool, sink: &mut Sink) -> Option<World> {
+/// How a program is lowered.
+#[derive(Clone, Copy, Debug)]
+pub struct Lowering {
+    /// Types are laid out for a machine with these address spaces.
+    pub spaces: Spaces,
+    /// Signed arithmetic is modulo 2ⁿ.
+    pub wrap: bool,
+    /// The values of variables are named for debuggers.
+    pub debug: bool,
+}
+
+/// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
+pub fn lower(program: &Program, sources: &Sources, options: Lowering, sink: &mut Sink) -> Option<World> {
     crate::on_big_stack(move || {
         let before = sink.diagnostics.len();
         let mut demands = instances::Demands::default();
         for _ in 0..MAX_ROUNDS {
             let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
-            lowerer.wrap = wrap;
-            lowerer.w.types.set_spaces(spaces);
+            (lowerer.wrap, lowerer.debug) = (options.wrap, options.debug);
+            lowerer.w.types.set_spaces(options.spaces);
             // The interpreter reports what is written.
             lowerer.w.keeps_faults = true;
             lowerer.run();
@@ -151,6 +159,12 @@ struct Lowerer<'p, 'a, 's> {
     missed_instance: bool,
     /// Signed arithmetic is modulo 2ⁿ.
     wrap: bool,
+    /// Whether the values of variables are named.
+    debug: bool,
+    /// Parameters of functions with their numbers, from 1, if they are named.
+    params: rustc_hash::FxHashMap<LocalId, i32>,
+    /// The variables that addresses belong to, if they are named.
+    slots: rustc_hash::FxHashMap<Val, LocalId>,
     globals: Vec<Option<Global>>,
     inits: Vec<InitState>,
     vars: Vec<Var>,
@@ -194,6 +208,9 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             demands,
             missed_instance: false,
             wrap: false,
+            debug: false,
+            params: rustc_hash::FxHashMap::default(),
+            slots: rustc_hash::FxHashMap::default(),
             globals: vec![None; p.statics.len()],
             inits: vec![InitState::Fresh; p.statics.len()],
             vars: vec![Var::default(); p.locals.len()],
@@ -438,12 +455,45 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
     fn bind(&mut self, id: LocalId, val: Val) {
         let local = self.p.local(id);
         if !self.in_memory[id.0 as usize] {
-            self.set_var(id, Var { val: Some(val), ptr: None });
-            return;
+            return self.assign(id, val);
+        }
+        let origin = self.w.current_origin();
+        if self.debug {
+            self.w.set_origin(local.span);
         }
         let ptr = if local.mutable { self.slot(val) } else { self.spill(val, false) };
-        let val = (!local.mutable).then_some(val);
-        self.set_var(id, Var { val, ptr: Some(ptr) });
+        self.w.set_origin(origin);
+        if self.debug {
+            self.slots.insert(ptr, id);
+        }
+        self.set_var(id, Var { val: (!local.mutable).then_some(val), ptr: Some(ptr) });
+        self.debug_value(id, val);
+    }
+
+    /// Gives a variable that is a value another one.
+    fn assign(&mut self, id: LocalId, val: Val) {
+        self.set_var(id, Var { val: Some(val), ptr: None });
+        self.debug_value(id, val);
+    }
+
+    /// Names the value that a variable has, for debuggers. A variable in memory is named where it is written or read as a whole, since
+    /// its memory may vanish.
+    fn debug_value(&mut self, id: LocalId, val: Val) {
+        let (true, Mode::Code, Some(cur)) = (self.debug, self.mode, self.cur) else { return };
+        let (local, ty) = (self.p.local(id), self.w.ty(val));
+        // Variables that the compiler declares have no name in the source.
+        let is_named = self.sources.text(local.span.file).get(local.span.lo as usize..local.span.hi as usize)
+            == Some(&*local.name);
+        let has_value = ty != self.w.types.unit() && ty != self.w.types.mem() && !self.w.types.has_function(ty);
+        if !is_named || !has_value || matches!(self.w.node(val), Node::Undef) {
+            return;
+        }
+        let origin = self.w.current_origin();
+        self.w.set_origin(local.span);
+        let nth = self.w.lit_i32(self.params.get(&id).map_or(0, |nth| *nth));
+        let mem = self.w.op(Op::DebugValue, &[cur.mem, val, nth]);
+        self.set_mem(mem);
+        self.w.set_origin(origin);
     }
 
     /// Sets the marks of the code that is lowered next. Returns those before.
@@ -506,7 +556,12 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                 self.bind(id, val);
             }
         }
-        for ((param, ty), val) in def.params.iter().zip(def.param_tys).zip(&vals) {
+        for (nth, ((param, ty), val)) in (1..).zip(def.params.iter().zip(def.param_tys).zip(&vals)) {
+            if let PatternKind::Name { name, .. } = &param.pattern.kind
+                && let Some(id) = self.p.local_at(name.span).filter(|_| self.debug)
+            {
+                self.params.insert(id, nth);
+            }
             self.w.set_origin(param.span);
             self.bind_pattern(&param.pattern, *ty, *val, false);
         }

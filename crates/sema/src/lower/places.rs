@@ -228,7 +228,11 @@ impl Lowerer<'_, '_, '_> {
             Source::Val(val) => val,
             Source::Ptr(ptr) => {
                 self.w.set_origin(span);
-                self.load(ptr, span)
+                let val = self.load(ptr, span);
+                if let Some(&id) = self.slots.get(&ptr) {
+                    self.debug_value(id, val);
+                }
+                val
             }
         }
     }
@@ -350,6 +354,9 @@ impl Lowerer<'_, '_, '_> {
                 let Some(mem) = self.mem(Span::NONE) else { return };
                 let mem = self.w.op(Op::Store, &[mem, *ptr, val]);
                 self.set_mem(mem);
+                if let Some(&id) = self.slots.get(ptr) {
+                    self.debug_value(id, val);
+                }
             }
             Place::Part { local, path } => {
                 let Some(old) = self.vars[local.0 as usize].val else { return };
@@ -370,7 +377,7 @@ impl Lowerer<'_, '_, '_> {
                     }
                     new = self.w.insert(*agg, idx, new);
                 }
-                self.set_var(*local, Var { val: Some(new), ptr: None });
+                self.assign(*local, new);
             }
         }
     }

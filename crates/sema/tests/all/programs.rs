@@ -40,7 +40,12 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
         check_program(&Input { prelude: Some(&prelude), libraries: &[], files: &files, exports: &Vec::new }, &mut sink);
     let world = match sink.has_errors() {
         true => None,
-        false => lower(&program, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink),
+        false => lower(
+            &program,
+            &sources,
+            nyala_sema::Lowering { spaces: nyala_ir::target::Spaces::FLAT, wrap: false, debug: false },
+            &mut sink,
+        ),
     };
     let mut out = String::new();
     // The programs are short: what they declare is seldom used.

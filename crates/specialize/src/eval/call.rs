@@ -17,7 +17,7 @@ use super::explain::{Mark, Reasons};
 use super::plain::{Idx, Value};
 use super::state::{Entry, Mode, Site, State, StubId};
 use crate::{facts, postdom};
-use nyala_base::{CallId, Span};
+use nyala_base::{CallId, Callee as Unfolded, Span};
 use nyala_ir::scalar::{eval_arith, eval_comparison};
 use nyala_ir::{Cont, Node, Op, Prim, Val};
 use rustc_hash::FxHashSet;
@@ -361,7 +361,10 @@ impl Evaluator<'_> {
     /// The unfolded call that the code of a callee belongs to, which is called at `origin`.
     pub(super) fn call_of(&mut self, k: Cont, made_by: CallId, origin: Span) -> CallId {
         match self.is_top_level(k) {
-            true => self.dst.calls.enter(origin, k.0, || self.source.name(k).into()),
+            true => {
+                let callee = || Unfolded { name: self.source.name(k).into(), place: self.source.cont(k).origin };
+                self.dst.calls.enter(origin, k.0, callee)
+            }
             false => made_by,
         }
     }

@@ -126,7 +126,10 @@ impl Evaluator<'_> {
         let results = source.types.cn_params(source.ty(ret))?;
         let (&first, results) = results.split_first()?;
         let mem = source.types.mem();
-        let writes = |inst: &Inst| !matches!(inst.op.effect(), Effect::Total | Effect::Partial) && inst.op != Op::Load;
+        let writes = |inst: &Inst| {
+            let harmless = matches!(inst.op.effect(), Effect::Total | Effect::Partial);
+            !harmless && !matches!(inst.op, Op::Load | Op::DebugValue)
+        };
         let n = free.len() + params.len();
         if source.ty(params[0]) != mem
             || first != mem
@@ -264,6 +267,7 @@ impl Evaluator<'_> {
     pub(super) fn note_effect(&mut self, inst: &Inst, address: Option<Value>) {
         match inst.op.effect() {
             Effect::Total => {}
+            _ if inst.op == Op::DebugValue => {}
             Effect::Partial => self.repeated.note_read(),
             _ if inst.op == Op::Load => {
                 let is_constant = matches!(address, Some(Value::Place(p)) if self.is_constant(p.base()));

@@ -6,7 +6,7 @@ use super::state::{Entry, NO_PAST, Past, Request, RequestKind, Site, State, Stub
 use super::{Diverged, Evaluator, View};
 use crate::memory::Memory;
 use nyala_base::{CallId, SideTable, Span};
-use nyala_ir::{Cont, Effect, Node, TyKind, Val};
+use nyala_ir::{Cont, Effect, Node, Op, TyKind, Val};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
@@ -311,6 +311,24 @@ impl Evaluator<'_> {
                 (None, TyKind::Ptr { .. }) => return true,
                 (None, _) if n_seen > 100 => return true,
                 (None, _) => work.extend_from_slice(self.dst.args(v)),
+            }
+        }
+        false
+    }
+
+    /// Whether a value has an address in memory that the function itself has made.
+    pub(super) fn has_object(&self, v: Val) -> bool {
+        let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
+        let mut n_seen = 0;
+        while let Some(v) = work.pop() {
+            n_seen += 1;
+            self.budget.pay(1);
+            match self.dst.types.kind(self.dst.ty(v)) {
+                TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_) => {}
+                TyKind::Ptr { .. } if memory::is_object(&self.dst, memory::base_of(&self.dst, v)) => return true,
+                TyKind::Ptr { .. } if !self.dst.is_op(v, Op::Select) => {}
+                _ if n_seen > 100 => return true,
+                _ => work.extend_from_slice(self.dst.args(v)),
             }
         }
         false

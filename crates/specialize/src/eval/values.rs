@@ -97,6 +97,8 @@ impl Evaluator<'_> {
                 }
                 self.make(op, v, args)
             }
+            // A name keeps no variable in memory.
+            Op::DebugValue if self.has_object(args[1]) => args[0],
             // The evaluator tells objects apart anyway, and `restrict` would hide what it knows of their contents.
             Op::Restrict if memory::is_object(&self.dst, memory::base_of(&self.dst, args[0])) => args[0],
             Op::Aligned | Op::Restrict => {

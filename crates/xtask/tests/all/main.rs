@@ -12,6 +12,7 @@ mod closures;
 mod command;
 mod common;
 mod cpus;
+mod debuggers;
 mod doc;
 mod editors;
 mod explain;
