@@ -305,8 +305,9 @@ module.exports = grammar({
       ),
     instance: ($) => prec(STRENGTH.postfix, seq($._expression, $.type_args)),
 
-    struct_value: ($) => prec.dynamic(-1, seq($.path, "{", optional(list($.field_value)), "}")),
+    struct_value: ($) => prec.dynamic(-1, seq($.path, "{", optional(list(choice($.field_value, $.base_value))), "}")),
     field_value: ($) => seq(field("name", $._name), ":", field("value", $._expression)),
+    base_value: ($) => seq("..", $._expression),
     tuple: ($) => seq("(", optional(list($._expression)), ")"),
     array: ($) =>
       seq(

@@ -343,6 +343,8 @@ pub enum ExprKind {
     Struct {
         path: Path,
         fields: Vec<(Name, ExprId)>,
+        /// `..base` gives the fields that `fields` lacks.
+        base: Option<ExprId>,
     },
     /// A tuple. `()` is the empty one; there are none with one element.
     Tuple(Vec<ExprId>),
@@ -613,7 +615,7 @@ impl ExprKind {
             | ExprKind::Char(_)
             | ExprKind::Str(_)
             | ExprKind::Path(_) => {}
-            ExprKind::Struct { fields, .. } => fields.iter().for_each(|(_, e)| f(*e)),
+            ExprKind::Struct { fields, base, .. } => fields.iter().map(|f| f.1).chain(*base).for_each(f),
             ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Simd(es) => es.iter().for_each(|e| f(*e)),
             ExprKind::Repeat(a, b) => {
                 f(*a);

@@ -307,6 +307,8 @@ impl Writer<'_> {
         let is_space = next.iter().take(3).map(|t| t.tok).eq([LBracket, Int, RBracket]);
         match (last, tok) {
             _ if here.role == Role::Asm => Blank::Own,
+            (DotDot, RBrace) | (LBrace | Comma, DotDot) if here.tok == LBrace => Blank::One,
+            (DotDot, _) if here.tok == LBrace => Blank::No,
             (DotDot, _) | (_, DotDot) => Blank::Own,
             (LBrace, RBrace) => Blank::No,
             (LBrace, _) | (_, RBrace) if here.role == Role::Length => Blank::Own,

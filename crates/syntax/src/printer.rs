@@ -395,12 +395,17 @@ impl Printer<'_> {
                 let _ = write!(self.out, "\"{}\"", bytes[..bytes.len() - 1].escape_ascii());
             }
             ExprKind::Path(path) => self.path(path),
-            ExprKind::Struct { path, fields } => {
+            ExprKind::Struct { path, fields, base } => {
                 self.put("(struct ");
                 self.path(path);
                 for (name, e) in fields {
                     let _ = write!(self.out, " ({} ", name.text);
                     self.expr(*e);
+                    self.put(")");
+                }
+                if let Some(base) = base {
+                    self.put(" (.. ");
+                    self.expr(*base);
                     self.put(")");
                 }
                 self.put(")");

@@ -266,6 +266,10 @@ fn reads_paths() {
         "(::a::b, Vec[f32]::new(), E[i32]::A, a::E[i32, f32]::B[i8](1), S[i32] { a: 1 })",
         expect!["(tuple ::a::b (Vec[f32]::new) E[i32]::A (a::E[i32 f32]::B[i8] 1) (struct S[i32] (a 1)))"],
     );
+    check_expr(
+        "(S { a: 1, ..p }, S { ..f(x), }, if S { ..p }.a { 1 })",
+        expect!["(tuple (struct S (a 1) (.. p)) (struct S (.. (f x))) (if (. (struct S (.. p)) a) {1}))"],
+    );
     check_expr("((f)[i32](1), x.m[i32](y), (a.b)[i32])", expect!["(tuple (f[i32] 1) ((. x m[i32]) y) (. a b[i32]))"]);
     check_expr(
         "g()[i32](1)",

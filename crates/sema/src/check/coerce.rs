@@ -55,6 +55,10 @@ impl Checker<'_, '_> {
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
             diagnostic = diagnostic.hint(type_mismatch::WRITE_MUT);
+        } else if let Kind::Ptr { to: pointee, .. } = self.p.types.kind(f)
+            && self.p.types.shallow(pointee) == t
+        {
+            diagnostic = diagnostic.hint(type_mismatch::POINTEE);
         } else if let [Some(int), _] | [_, Some(int)] = [(f, t), (t, f)].map(|(int, float)| {
             let wrong = is_literal(self, int, Class::Int) && is_like(self, float, Class::Float, Prim::is_float);
             wrong.then_some(int)

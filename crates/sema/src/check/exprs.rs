@@ -59,7 +59,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.array(elem, bytes.len() as u64)
             }
             ExprKind::Path(path) => self.path_expr(e, path, false, expected),
-            ExprKind::Struct { path, fields } => self.struct_expr(path, fields, expected),
+            ExprKind::Struct { path, fields, base } => self.struct_expr(path, fields, *base, expected),
             ExprKind::Tuple(parts) => {
                 let hints = match expected.map(|t| self.p.types.kind(t)) {
                     Some(Kind::Tuple(hints)) if hints.len() == parts.len() => Some(hints),
@@ -439,10 +439,16 @@ impl<'a> Checker<'a, '_> {
         self.fn_instance(g, id, outer, path.type_args.as_deref(), path.span)
     }
 
-    fn struct_expr(&mut self, path: &'a ast::Path, fields: &'a [(Name, ExprId)], expected: Option<Ty>) -> Ty {
+    fn struct_expr(
+        &mut self,
+        path: &'a ast::Path,
+        fields: &'a [(Name, ExprId)],
+        base: Option<ExprId>,
+        expected: Option<Ty>,
+    ) -> Ty {
         let Some((id, args)) = self.struct_of(path, expected) else {
-            for (_, e) in fields {
-                self.operand(*e, None);
+            for e in fields.iter().map(|f| f.1).chain(base) {
+                self.operand(e, None);
             }
             return TypeTable::ERROR;
         };
@@ -462,11 +468,21 @@ impl<'a> Checker<'a, '_> {
             }
         }
         let missing = self.missing_fields(id, &given);
-        if !missing.is_empty() && given.len() == fields.len() {
-            let declared = self.p.structs[id.0 as usize].ast.name.span;
-            self.report(missing_field::error(path.span, &missing, declared));
+        let declared = self.p.structs[id.0 as usize].ast.name.span;
+        let ty = self.p.types.mk(Kind::Struct(id, args));
+        match base {
+            Some(base) => {
+                self.operand_to(base, ty, Why(Some((path.span, "the struct of which fields are taken"))));
+                if missing.is_empty() && given.len() == fields.len() {
+                    self.report(useless_base::warning(self.ast()[base].span));
+                }
+            }
+            None if !missing.is_empty() && given.len() == fields.len() => {
+                self.report(missing_field::error(path.span, &missing, declared));
+            }
+            None => {}
         }
-        self.p.types.mk(Kind::Struct(id, args))
+        ty
     }
 
     /// The struct that a literal or pattern names. Omitted type arguments are open.

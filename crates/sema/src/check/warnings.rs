@@ -175,7 +175,7 @@ impl<'a> Checker<'a, '_> {
                 ExprKind::If { arms, otherwise } => values.extend(arms.iter().map(|a| a.1).chain(*otherwise)),
                 ExprKind::Match { arms, .. } => values.extend(arms.iter().map(|a| a.body)),
                 ExprKind::Tuple(parts) | ExprKind::Array(parts) => values.extend(parts),
-                ExprKind::Struct { fields, .. } => values.extend(fields.iter().map(|f| f.1)),
+                ExprKind::Struct { fields, base, .. } => values.extend(fields.iter().map(|f| f.1).chain(*base)),
                 ExprKind::Repeat(e, _) | ExprKind::Cast(e, _) | ExprKind::Unary(UnaryOp::Own, e) => values.push(*e),
                 ExprKind::Lambda(_) => {
                     if let Some(owner) = self.bodies.of_lambda(self.p.global(module, e)) {

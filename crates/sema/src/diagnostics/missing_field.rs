@@ -1,6 +1,7 @@
 //! A struct value lacks a field.
 //!
-//! A struct value gives all fields of its struct; there are no defaults.
+//! A struct value gives all fields of its struct; there are no defaults. `..p` as its last part takes the others from `p`, a value of
+//! the same struct.
 //!
 //! ```impala
 //! struct Point { x: i32, y: i32 }
@@ -12,6 +13,7 @@
 //! ```impala
 //! struct Point { x: i32, y: i32 }
 //! fn f() -> Point { Point { x: 1, y: 0 } }
+//! fn g(p: Point) -> Point { Point { x: 1, ..p } }
 //! ```
 
 use nyala_base::{Diagnostic, Span};

@@ -64,6 +64,7 @@ pub(crate) mod unused_mut;
 pub(crate) mod unused_name;
 pub(crate) mod used_before_declared;
 pub(crate) mod useless_arm;
+pub(crate) mod useless_base;
 pub(crate) mod wildcard_value;
 pub(crate) mod wrong_number_of_arguments;
 
@@ -134,6 +135,7 @@ nyala_base::codes![
     unused_name,
     used_before_declared,
     useless_arm,
+    useless_base,
     wildcard_value,
     wrong_number_of_arguments,
 ];

@@ -158,7 +158,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.w.op_ty(Op::Array, ty, &elems)
             }
             ExprKind::Path(_) => self.path(e, span),
-            ExprKind::Struct { fields, .. } => {
+            ExprKind::Struct { fields, base, .. } => {
                 let Kind::Struct(id, _) = self.kind(ty) else { return self.undef(ty) };
                 let info = &self.p.structs[id.0 as usize];
                 let mut parts = vec![None; info.fields.len()];
@@ -167,6 +167,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     if let Some(&idx) = info.index.get(&*name.text) {
                         parts[idx as usize] = Some(val);
                     }
+                }
+                if let Some(base) = base {
+                    self.fill_from(*base, &mut parts);
                 }
                 if !self.alive() {
                     return self.undef(ty);

@@ -221,6 +221,25 @@ impl Lowerer<'_, '_, '_> {
         self.source(e, addressed)
     }
 
+    /// Fills the missing `parts` of a struct with those of `base`. Of a place, only these are read.
+    pub(super) fn fill_from(&mut self, base: ExprId, parts: &mut [Option<Val>]) {
+        let span = self.ast()[base].span;
+        let source = self.source_of(base, false);
+        if !self.alive() {
+            return;
+        }
+        self.w.set_origin(span);
+        for (idx, part) in parts.iter_mut().enumerate().filter(|(_, part)| part.is_none()) {
+            *part = Some(match source {
+                Source::Ptr(ptr) => {
+                    let ptr = self.lea(ptr, idx as u64);
+                    self.load(ptr, span)
+                }
+                Source::Val(val) => self.w.extract(val, idx as u64),
+            });
+        }
+    }
+
     /// The value of a place expression.
     pub(super) fn read_expr(&mut self, e: ExprId) -> Val {
         let span = self.ast()[e].span;

@@ -67,6 +67,12 @@ pub fn impl_of_brackets(span: Span, found: &Found) -> Diagnostic {
         .hint("brackets after `impl` hold type parameters; methods of arrays stand in `impl ([i32]) { … }`")
 }
 
+/// `S { ..p, x: 1 }`.
+pub fn after_base(span: Span, found: &Found) -> Diagnostic {
+    Diagnostic::error("unexpected-token", span, format!("found {}, expected `}}`", found.shown))
+        .hint("the value that gives the other fields comes last: `S { x: 1, ..p }`")
+}
+
 /// `loop { … }`.
 pub fn endless_loop(span: Span) -> Diagnostic {
     Diagnostic::error("unexpected-token", span, "found `loop`, expected an expression")
@@ -127,6 +133,7 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
         }
         ("pub", "(") => "write `pub` without parentheses",
         (_, "static" | "type" | "const" | "let") if expected == "`fn`" => "only functions are allowed here",
+        ("..", "}") => "`..` stands before the value whose fields are taken: `..p`",
         (_, "..") => "there are no ranges; loops count with `for i in range(0, n) { … }`",
         ("return", _) if ends_statement => "`return` is a function: `return(x)`",
         (_, "=") if needs_value || expected == "`{`" => "comparison is `==`",
@@ -145,7 +152,7 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
         (_, "=" | "=>") if expected == "a body in `{ … }`" => "the body is a block: `{ x + 1 }`",
         (_, "=") if expected == "`:` and the field's value" => "fields are `name: value`",
         (_, "," | "}") if expected == "`:` and the field's value" => "every field has its value: `x: x`",
-        ("{" | ",", _) if expected == "a field name" => "fields are given by name: `x: 1`",
+        ("{" | ",", _) if expected == "a field name or `..`" => "fields are given by name: `x: 1`",
         (_, ";") if expected == "`,` or `}`" => "fields end with `,`",
         (_, ";") if expected == "`,` or `]`" => "an array of the same value `n` times is `[0, .. n]`",
         (_, ";") if expected == "`]`" => "the type of an array of `n` elements is `[T * n]`",

@@ -505,18 +505,30 @@ impl Parser<'_> {
         if self.at(Tok::LBrace) && (!self.no_struct || self.fields_follow()) {
             let open = self.pos;
             self.bump();
+            let mut base = None;
             let fields = self.list(open, Tok::RBrace, "`,` or `}`", |p| {
-                let name = p.name("a field name")?;
+                if base.is_some() {
+                    return Err(p.report(unexpected_token::after_base(p.span(), &p.found())));
+                }
+                if p.eat(Tok::DotDot) {
+                    base = Some(p.expr()?);
+                    return Ok(None);
+                }
+                let name = p.name("a field name or `..`")?;
                 p.expect(Tok::Colon, "`:` and the field's value")?;
-                Ok((name, p.expr()?))
+                Ok(Some((name, p.expr()?)))
             })?;
-            return self.mk(ExprKind::Struct { path, fields }, self.span_from(start));
+            let fields = fields.into_iter().flatten().collect();
+            return self.mk(ExprKind::Struct { path, fields, base }, self.span_from(start));
         }
         self.mk(ExprKind::Path(path), self.span_from(start))
     }
 
     /// At the `{` after a name in a head: whether fields follow, and not arms (`n: i32 => …`).
     fn fields_follow(&self) -> bool {
+        if self.peek_at(1) == Tok::DotDot {
+            return true;
+        }
         if self.peek_at(1) != Tok::Ident || self.peek_at(2) != Tok::Colon || self.matching[self.pos] == NO_MATCH {
             return self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Colon;
         }

@@ -204,6 +204,10 @@ fn rules_that_no_grammar_says() {
             "(block (let (identifier) (struct_value x (field_value name: (identifier) (int_literal)))))",
         ),
         (
+            "let v = P { x: 1, ..q };",
+            "(block (let (identifier) (struct_value x (field_value name: (identifier) (int_literal)) (base_value x))))",
+        ),
+        (
             "if P { x: 1 }.x == y { }",
             "(block (expression_statement (if (binary (field_access (struct_value x (field_value name: (identifier) (int_literal))) name: (identifier)) (operator) x) (block))))",
         ),
