@@ -97,6 +97,18 @@ impl Calls {
         id
     }
 
+    /// Adds the entries of another table. Returns for each of its entries the one here.
+    pub fn absorb(&mut self, other: &Calls) -> Vec<CallId> {
+        let mut ids: Vec<CallId> = Vec::with_capacity(other.all.len());
+        for &(call, callee) in &other.all {
+            // What is around a call has a smaller number.
+            let around = ids.get(call.call.0 as usize).copied().unwrap_or(call.call);
+            let name = || other.names.get(&callee).cloned().unwrap_or_default();
+            ids.push(self.enter(Span { call: around, ..call }, callee, name));
+        }
+        ids
+    }
+
     /// The places of the calls by which code came where it is, innermost first, each with the calls around it.
     pub fn places(&self, code: Span) -> impl Iterator<Item = Span> {
         std::iter::successors(self.all.get(code.call.0 as usize), |(call, _)| self.all.get(call.call.0 as usize))
