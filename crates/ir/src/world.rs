@@ -38,7 +38,7 @@ nyala_base::define_id!(
 const MAX_USERS: usize = 8;
 
 /// The definition of a [`Val`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
     /// A literal of a primitive type, [normalized](Prim::normalize). Null pointers are literals too.
     Lit(u64),

@@ -6,7 +6,7 @@
 //! program and on the number of residual functions, not on the number of calls, and is at most [`MAX_ROWS`]. The row of
 //! residual code follows from the order in which values were made.
 
-use nyala_base::{SideTable, Span};
+use nyala_base::{Id, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, Val, World};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
@@ -77,7 +77,7 @@ pub enum Why {
     Filter,
     /// Every parameter is specialized: its filter is true, or it is a function.
     Parameters,
-    /// It is the only call of the function in the residual program.
+    /// It is the only call of the function in the code of the export.
     OnlyCall,
     /// It is the only call of the function, and has a `$`: it was left as asked for, and then replaced by the callee's
     /// body.
@@ -305,7 +305,11 @@ impl Record {
         }
         let micros = self.start.elapsed().as_micros() as u64;
         self.steps.push(Step { reductions, micros, by_function });
-        if self.steps.len() == MAX_STEPS {
+        self.merge_steps();
+    }
+
+    fn merge_steps(&mut self) {
+        while self.steps.len() >= MAX_STEPS {
             self.step *= 2;
             let merged = self.steps.chunks(2).map(|pair| {
                 let mut all: Vec<(Cont, u64)> = pair.iter().flat_map(|s| s.by_function.iter().copied()).collect();
@@ -465,13 +469,21 @@ impl Record {
 
     // Called when the evaluation is over.
 
-    /// Assigns the nodes of the residual program to rows. `conts` and `vals` map the evaluator's graph `old` to the
-    /// residual program `new`.
+    /// Leaves out calls in code of residual functions that are in the program already, made for another export.
+    pub(crate) fn leave_out(&mut self, is_there: impl Fn(Cont) -> bool) {
+        let left: Vec<bool> = self.instances.iter().map(|made| made.residual.is_some_and(&is_there)).collect();
+        for row in self.rows.iter_mut().filter(|row| left[row.key.instance as usize]) {
+            (row.calls, row.steps, row.made) = (0, 0, 0);
+        }
+    }
+
+    /// Assigns the nodes of the residual program to rows. `conts` and `vals` map the evaluator's graph, of `n_conts`
+    /// continuations and `n_vals` values, to the residual program `new`.
     pub(crate) fn finish(
         &mut self,
         conts: &SideTable<Cont, Option<Cont>>,
         vals: &SideTable<Val, Option<Val>>,
-        old: &World,
+        (n_conts, n_vals): (usize, usize),
         new: &World,
         reductions: u64,
     ) {
@@ -480,14 +492,14 @@ impl Record {
         for instance in &mut self.instances {
             instance.residual = instance.residual.and_then(|k| conts[k]);
         }
-        for k in (0..old.n_conts()).map(|k| Cont(k as u32)) {
+        for k in (0..n_conts).map(Cont::from_idx) {
             let (Some(new), block) = (conts[k], self.blocks[k]) else { continue };
             self.instance_of[new] = block.instance;
             self.add_node(block.row);
         }
         let mut is_counted: SideTable<Val, bool> = SideTable::default();
         let mut mark = 0;
-        for v in (0..old.n_vals()).map(|v| Val(v as u32)) {
+        for v in (0..n_vals).map(Val::from_idx) {
             while self.marks.get(mark).is_some_and(|m| m.0 <= v.0) {
                 mark += 1;
             }
@@ -499,6 +511,35 @@ impl Record {
             self.add_node(row);
         }
         self.rows.retain(|r| r.calls > 0 || r.nodes > 0);
+    }
+
+    /// Adds the record of another part of the same program, which was evaluated after this one. Both are finished.
+    pub(crate) fn absorb(&mut self, other: Record, source: &World, residual: &World) {
+        let before = self.instances.len() as u32 - 1;
+        let number = |instance: u32| if instance == 0 { 0 } else { before + instance };
+        let instances = other.instances.into_iter().skip(1);
+        self.instances.extend(instances.map(|made| Instance { parent: number(made.parent), ..made }));
+        self.rows.extend(other.rows.into_iter().map(|mut row| {
+            row.key.instance = number(row.key.instance);
+            row
+        }));
+        for k in (0..residual.n_conts()).map(Cont::from_idx).filter(|&k| other.instance_of[k] != 0) {
+            self.instance_of[k] = number(other.instance_of[k]);
+        }
+        for k in (0..source.n_conts()).map(Cont::from_idx).filter(|&k| other.own_nodes[k] != 0) {
+            self.own_nodes[k] += other.own_nodes[k];
+        }
+        let (reductions, micros) = (self.reductions, self.steps.last().map_or(0, |step| step.micros));
+        let steps = other.steps.into_iter();
+        self.steps.extend(steps.map(|step| Step {
+            reductions: reductions + step.reductions,
+            micros: micros + step.micros,
+            ..step
+        }));
+        self.merge_steps();
+        self.reductions += other.reductions;
+        self.rounds = self.rounds.max(other.rounds);
+        self.is_rough |= other.is_rough;
     }
 
     fn add_node(&mut self, row: RowId) {
