@@ -64,15 +64,15 @@ pub(crate) fn tell(object: &[u8], start: u64) -> Option<Known> {
     let _lock = LIST.lock().unwrap_or_else(|e| e.into_inner());
     // SAFETY: the list and its entries are touched under the lock only, and entries live as long as they are in it.
     unsafe {
-        let list = &mut *(&raw mut __jit_debug_descriptor);
-        (*entry).next = list.first;
-        if let Some(next) = list.first.as_mut() {
+        let list = &raw mut __jit_debug_descriptor;
+        (*entry).next = (*list).first;
+        if let Some(next) = (*list).first.as_mut() {
             next.previous = entry;
         }
-        list.first = entry;
-        (list.relevant, list.action) = (entry, 1);
+        (*list).first = entry;
+        ((*list).relevant, (*list).action) = (entry, 1);
         __jit_debug_register_code();
-        list.action = 0;
+        (*list).action = 0;
     }
     Some(Known { entry, _object: object })
 }
@@ -82,18 +82,18 @@ impl Drop for Known {
         let _lock = LIST.lock().unwrap_or_else(|e| e.into_inner());
         // SAFETY: as above; the entry leaves the list before it is freed.
         unsafe {
-            let list = &mut *(&raw mut __jit_debug_descriptor);
+            let list = &raw mut __jit_debug_descriptor;
             let Entry { next, previous, .. } = *self.entry;
             match previous.as_mut() {
                 Some(previous) => previous.next = next,
-                None => list.first = next,
+                None => (*list).first = next,
             }
             if let Some(next) = next.as_mut() {
                 next.previous = previous;
             }
-            (list.relevant, list.action) = (self.entry, 2);
+            ((*list).relevant, (*list).action) = (self.entry, 2);
             __jit_debug_register_code();
-            (list.relevant, list.action) = (std::ptr::null_mut(), 0);
+            ((*list).relevant, (*list).action) = (std::ptr::null_mut(), 0);
             drop(Box::from_raw(self.entry));
         }
     }

@@ -55,11 +55,11 @@ fn siblings_change_nothing() {
 
 #[test]
 #[ignore = "takes long: `./x test --all crates`"]
-fn ten_thousand_siblings_change_nothing() {
+fn thousands_of_siblings_change_nothing() {
     let folder = Folder::new("many siblings");
     let few = residual(&folder, 10, "f5");
+    // Each export has tables of the size of the program: the time grows with the product of both.
     assert_eq!(few, residual(&folder, 3_200, "f5"));
-    assert_eq!(few, residual(&folder, 10_000, "f5"));
 }
 
 /// Exports that nothing of the programs refers to: a barrier, lanes that meet, a recursion that drifts.
