@@ -96,3 +96,19 @@ fn results_are_the_same() -> Result<(), Failed> {
     }
     Ok(())
 }
+
+/// A loop in a function that is unfolded is unrolled where its condition is known, whether variables are named or not.
+#[test]
+fn loops_are_unrolled_as_without_it() -> Result<(), Failed> {
+    let text = "\
+fn sum(n: i32) -> i32 { let mut s = 0; let mut i = 0; while i < n { s += i * n; i += 1 } s }
+extern fn f() -> i32 { @@sum(4) }
+";
+    for debug in [false, true] {
+        let options = Options { debug, ..Options::default() };
+        let flat = FrontEnd::new(options, Files::of("t.impala", text)).graph()?.residual()?.flat()?;
+        let n_blocks: usize = flat.module.funcs.iter().map(|f| f.blocks.len()).sum();
+        assert_eq!(n_blocks, 1, "debug: {debug}");
+    }
+    Ok(())
+}

@@ -461,7 +461,7 @@ impl Evaluator<'_> {
     /// Computes the operations of a loop's header, if they only compute or read. Returns whether the condition of the
     /// branch at its end is known.
     fn is_condition_known(&mut self, header: &Code, frame: &mut Vec<Value>, site: &mut Site) -> bool {
-        let reads = |inst: &Inst| inst.op.effect() == Effect::Total || inst.op == Op::Load;
+        let reads = |inst: &Inst| inst.op.effect() == Effect::Total || matches!(inst.op, Op::Load | Op::DebugValue);
         if header.target != Target::Branch || !header.insts.iter().all(reads) {
             return false;
         }
