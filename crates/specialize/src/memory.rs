@@ -26,6 +26,7 @@ use pending::Pending;
 use place::Place;
 use rpds::HashTrieMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 pub use leaves::{Leaf, bytes};
@@ -41,8 +42,10 @@ const MAX_FORGOTTEN: u64 = 1 << 14;
 /// Aggregates with more leaves are not assembled into one value.
 const MAX_PARTS: u64 = 1024;
 
-/// The bytes that an object has in the table of a state, with the nodes above it, roughly.
-const OBJECT_BYTES: usize = 256;
+/// The bytes that an object has in the table of a state, with the node above it, which is copied for it, roughly.
+const OBJECT_BYTES: usize = 384;
+/// The same for contents behind other pointers.
+const ENTRY_BYTES: usize = 256;
 /// Limit on the objects in [`Memory`]'s `open` list.
 const MAX_OPEN: usize = 16;
 /// Limit on the contents behind unknown addresses that are known where states meet.
@@ -77,6 +80,26 @@ struct Object {
     leaves: Leaves,
     /// Writes that are not in the residual program yet.
     pending: Option<Rc<Pending>>,
+    /// Tables share an object, so that it is counted where it is, and not where the tables are.
+    _bytes: Counted,
+}
+
+impl Object {
+    fn new(private: bool, epoch: u32, leaves: Leaves) -> Object {
+        Object { private, epoch, leaves, pending: None, _bytes: Counted::new(OBJECT_BYTES) }
+    }
+
+    /// Whether `other` says the same of the same contents, as constant time can tell.
+    fn is_shared_with(&self, other: &Object) -> bool {
+        self.private == other.private && self.leaves.is_shared_with(&other.leaves)
+    }
+}
+
+/// The contents behind a pointer.
+#[derive(Clone)]
+struct Entry {
+    val: Val,
+    _bytes: Counted,
 }
 
 /// The known contents of memory; the module's header explains it. A clone has an empty `open` list.
@@ -89,24 +112,20 @@ pub struct Memory {
     /// Objects with pending stores.
     with_pending: Vec<Val>,
     /// Contents behind other pointers, by address. A write that may change them removes them.
-    entries: Rc<Map<Val, Val>>,
+    entries: Rc<Map<Val, Entry>>,
     /// Incremented by each write that may have changed any escaped object.
     epoch: u32,
-    /// The bytes of the tables that this state does not share with the one that it was made from, roughly.
-    bytes: Counted,
 }
 
 impl Clone for Memory {
     fn clone(&self) -> Memory {
         let mut objects = self.objects.clone();
-        let mut bytes = Counted::default();
         if !self.open.is_empty() {
             let objects = Rc::make_mut(&mut objects);
             self.open.iter().for_each(|(base, object)| objects.insert_mut(*base, object.clone()));
-            bytes.add(self.open.len() * OBJECT_BYTES);
         }
         let (with_pending, entries) = (self.with_pending.clone(), self.entries.clone());
-        Memory { objects, open: Vec::new(), with_pending, entries, epoch: self.epoch, bytes }
+        Memory { objects, open: Vec::new(), with_pending, entries, epoch: self.epoch }
     }
 }
 
@@ -114,16 +133,28 @@ impl Default for Memory {
     fn default() -> Memory {
         thread_local! {
             static NO_OBJECTS: Rc<Map<Val, Object>> = Rc::new(empty());
-            static NO_ENTRIES: Rc<Map<Val, Val>> = Rc::new(empty());
+            static NO_ENTRIES: Rc<Map<Val, Entry>> = Rc::new(empty());
         }
         let (objects, entries) = (NO_OBJECTS.with(Rc::clone), NO_ENTRIES.with(Rc::clone));
         let (open, with_pending) = (Vec::new(), Vec::new());
-        Memory { objects, open, with_pending, entries, epoch: 0, bytes: Counted::default() }
+        Memory { objects, open, with_pending, entries, epoch: 0 }
     }
 }
 
 fn empty<V>() -> Map<Val, V> {
     Map::new_with_hasher_and_ptr_kind(FxBuildHasher)
+}
+
+/// Replaces objects of a table, or removes them.
+fn change(objects: &mut Map<Val, Object>, changed: Vec<(Val, Option<Object>)>) {
+    for (base, object) in changed {
+        match object {
+            Some(object) => objects.insert_mut(base, object),
+            None => {
+                objects.remove_mut(&base);
+            }
+        }
+    }
 }
 
 impl Memory {
@@ -132,7 +163,7 @@ impl Memory {
         let on_heap = w.args(ptr).first().is_some_and(|&made| w.is_op(made, Op::Alloc));
         let leaves = Leaves::new(if on_heap { Leaf::Unknown } else { Leaf::Undefined });
         self.open.retain(|o| o.0 != ptr);
-        self.put(ptr, Object { private: true, epoch: 0, leaves, pending: None });
+        self.put(ptr, Object::new(true, 0, leaves));
     }
 
     fn put(&mut self, base: Val, object: Object) {
@@ -223,8 +254,8 @@ impl Memory {
         let mut path = Vec::new();
         let mut at = ptr;
         loop {
-            if let Some(&entry) = self.entries.get(&at) {
-                let mut val = entry;
+            if let Some(entry) = self.entries.get(&at) {
+                let mut val = entry.val;
                 for &idx in path.iter().rev() {
                     if w.types.n_parts(w.ty(val)).is_none_or(|n| idx >= n) {
                         return None;
@@ -306,31 +337,38 @@ impl Memory {
         if others.iter().all(|other| first.is_shared_with(other)) {
             return first.clone();
         }
-        let mut merged = Memory::default();
-        let mut objects = empty();
-        'objects: for (&base, object) in first.objects.iter() {
-            let mut object = object.clone();
-            if !object.private && object.epoch != first.epoch {
+        // The states mostly know the same, so that the result shares the first one's tables: with new ones at each join, a long row
+        // of branches would take quadratic memory.
+        let mut merged = Memory { epoch: first.epoch, ..Memory::default() };
+        let mut changed: Vec<(Val, Option<Object>)> = Vec::new();
+        for (&base, object) in first.objects.iter() {
+            let known = |o: &&Object, epoch: u32| o.private || o.epoch == epoch;
+            let found: Option<SmallVec<[&Object; 4]>> =
+                others.iter().map(|other| other.objects.get(&base).filter(|o| known(o, other.epoch))).collect();
+            let Some(found) = found.filter(|_| known(&object, first.epoch)) else {
+                changed.push((base, None));
+                continue;
+            };
+            if found.iter().all(|o| object.is_shared_with(o)) {
                 continue;
             }
-            for other in others {
-                let Some(o) = other.objects.get(&base).filter(|o| o.private || o.epoch == other.epoch) else {
-                    continue 'objects;
-                };
+            let mut object = object.clone();
+            for o in found {
                 object.private &= o.private;
                 object.leaves = object.leaves.merge(&o.leaves);
             }
-            object.epoch = 0;
-            objects.insert_mut(base, object);
+            object.epoch = first.epoch;
+            changed.push((base, Some(object)));
         }
-        merged.bytes.add(objects.size() * OBJECT_BYTES);
-        merged.objects = Rc::new(objects);
-        // The states mostly know the same, so that the result shares the first one's table.
+        merged.objects = first.objects.clone();
+        if !changed.is_empty() {
+            change(Rc::make_mut(&mut merged.objects), changed);
+        }
         if first.entries.size() <= MAX_MERGED {
             merged.entries = first.entries.clone();
             let others: Vec<&Memory> = others.iter().filter(|o| !Rc::ptr_eq(&o.entries, &first.entries)).collect();
             for (ptr, val) in first.entries.iter() {
-                if others.iter().any(|o| o.entries.get(ptr) != Some(val)) {
+                if others.iter().any(|o| o.entries.get(ptr).is_none_or(|o| o.val != val.val)) {
                     Rc::make_mut(&mut merged.entries).remove_mut(ptr);
                 }
             }
@@ -340,21 +378,24 @@ impl Memory {
 
     /// The known contents of private objects, except for the ranges in `written`.
     pub fn without(&self, written: &Written) -> Memory {
-        let mut kept = Memory::default();
-        let mut objects = empty();
-        let all = self.objects.iter().chain(self.open.iter().map(|(base, object)| (base, object)));
-        for (&base, object) in all.filter(|(_, o)| o.private) {
+        let mut kept = self.clone();
+        let mut changed: Vec<(Val, Option<Object>)> = Vec::new();
+        for (&base, object) in kept.objects.iter() {
             let ranges = written.get(&base).map_or(&[][..], |ranges| ranges);
-            if ranges.iter().any(|&(start, n)| n > MAX_FORGOTTEN || start.saturating_add(n) > MAX_LEAVES) {
-                continue;
+            if !object.private
+                || ranges.iter().any(|&(start, n)| n > MAX_FORGOTTEN || start.saturating_add(n) > MAX_LEAVES)
+            {
+                changed.push((base, None));
+            } else if !ranges.is_empty() {
+                let mut object = object.clone();
+                ranges.iter().for_each(|&(start, n)| object.leaves.fill(start, n, Leaf::Unknown));
+                changed.push((base, Some(object)));
             }
-            let mut object = object.clone();
-            ranges.iter().for_each(|&(start, n)| object.leaves.fill(start, n, Leaf::Unknown));
-            objects.insert_mut(base, object);
         }
-        kept.bytes.add(objects.size() * OBJECT_BYTES);
-        kept.objects = Rc::new(objects);
-        kept
+        if !changed.is_empty() {
+            change(Rc::make_mut(&mut kept.objects), changed);
+        }
+        Memory { objects: kept.objects, ..Memory::default() }
     }
 
     /// Whether everything known in `other` is known here too.
@@ -372,7 +413,7 @@ impl Memory {
             let Some(object) = object_of(other, base) else { return true };
             let found = object_of(self, base);
             found.is_some_and(|o| o.private >= object.private && object.leaves.is_within(&o.leaves))
-        }) && other.entries.iter().all(|(ptr, val)| self.entries.get(ptr) == Some(val))
+        }) && other.entries.iter().all(|(ptr, e)| self.entries.get(ptr).is_some_and(|o| o.val == e.val))
     }
 
     /// Whether nothing is known.
@@ -382,7 +423,8 @@ impl Memory {
 
     fn remember(&mut self, w: &mut World, shapes: &mut Shapes, place: &Place, val: Val) {
         if !is_object(w, place.base) {
-            Rc::make_mut(&mut self.entries).insert_mut(place.at, val);
+            let entry = Entry { val, _bytes: Counted::new(ENTRY_BYTES) };
+            Rc::make_mut(&mut self.entries).insert_mut(place.at, entry);
             return;
         }
         let Some((start, n)) = place.range.filter(|(start, n)| start.saturating_add(*n) <= MAX_LEAVES) else {
@@ -410,7 +452,7 @@ impl Memory {
     fn leaves(&mut self, base: Val) -> &mut Leaves {
         let epoch = self.epoch;
         if self.object(base).is_none() {
-            self.put(base, Object { private: false, epoch, leaves: Leaves::new(Leaf::Unknown), pending: None });
+            self.put(base, Object::new(false, epoch, Leaves::new(Leaf::Unknown)));
         }
         let object = self.object(base).expect("just put there");
         if !object.private && object.epoch != epoch {

@@ -5,7 +5,6 @@
 //! A unit is abandoned when its budget is spent, or when it has found enough for another round. The other units are
 //! still evaluated to their ends, and may find more for the next round.
 
-use super::state::Stub;
 use super::{Evaluator, memory};
 use crate::facts::is_function;
 use crate::whistle::{self, Diverged};
@@ -24,16 +23,22 @@ const MAX_NODES: u64 = 20_000_000;
 const MAX_STEPS: u64 = 500_000_000;
 const STEPS_OF_REDUCTION: u64 = 4;
 const STEPS_OF_NODE: u64 = 10;
+/// Of an object that is compared where states meet: looking it up in the tables of all takes as long as so many other steps.
+pub(super) const STEPS_OF_OBJECT: usize = 6;
 /// The limits are looked at after so many steps at the latest.
 const STEPS_OF_LOOK: u64 = 1 << 20;
 /// Limit on the blocks made of one continuation in one unit.
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
 /// Limit on the bytes of nodes, stubs and known contents of memory, for all units together. Large arrays have many bytes and
-/// few nodes.
-const MAX_BYTES: u64 = 1 << 30;
+/// few nodes. With what allocators round up, and what tables keep free for more, a program that spends it takes less than 1 GB.
+const MAX_BYTES: u64 = 700 << 20;
+/// The least part of it that a small budget leaves: what is computed at compile time does not grow with the program.
+const LEAST_PART: f64 = 0.15;
 /// The bytes of a node and of a continuation of the residual graph, without operands, roughly.
 const NODE_BYTES: usize = 32;
 const CONT_BYTES: usize = 128;
+/// The bytes of a stub with its values, its requests and its places in tables, roughly.
+const STUB_BYTES: usize = 768;
 /// Once a recursion was found to drift, or lanes to meet late, a round only goes on for what else it may find. A unit is then abandoned when
 /// its nodes have grown by this factor since its last finding, unless it is small.
 const MAX_GROWTH: u64 = 4;
@@ -111,7 +116,7 @@ impl Budget {
             units: SideTable::default(),
             counted: (0, 0, 0),
             blocks: FxHashMap::default(),
-            max_bytes: (MAX_BYTES as f64 * scale.max(0.1)) as u64,
+            max_bytes: (MAX_BYTES as f64 * scale.max(LEAST_PART)) as u64,
             may_start_again,
             near_end: false,
             chain: VecDeque::new(),
@@ -273,7 +278,7 @@ impl Evaluator<'_> {
     /// See [`MAX_BYTES`].
     fn bytes(&self) -> u64 {
         let nodes = self.dst.n_vals() * NODE_BYTES + self.dst.n_conts() * CONT_BYTES;
-        self.array_bytes() + (nodes + self.stubs.len() * size_of::<Stub>()) as u64
+        self.array_bytes() + (nodes + self.stubs.len() * STUB_BYTES) as u64
     }
 
     pub(super) fn size(&self) -> u64 {

@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 /// The number of bytes of closures at which dead ones are freed for the first time.
 const MIN_BYTES: usize = 1 << 20;
-/// Limit on the bytes of live closures.
-const MAX_BYTES: usize = 512 << 20;
+/// Limit on the bytes of live closures. They grow to twice as many before dead ones are freed, and are there twice meanwhile.
+const MAX_BYTES: usize = 256 << 20;
 
 /// A value of the machine. All variants have one layout, so that values are passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,6 +1,7 @@
 //! Stubs: made on demand and memoized, requested by residual code, and built in an order that keeps residual programs
 //! linear (`docs/design/specializer.md`, Order of the work list).
 
+use super::budget::STEPS_OF_OBJECT;
 use super::memory;
 use super::state::{Entry, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{Diverged, Evaluator, View};
@@ -437,7 +438,8 @@ impl Evaluator<'_> {
         if !self.stubs[s].escaped && !takes_function {
             let states: Vec<Memory> = requests.iter().map(|r| self.memory_with_params(r, &fixed)).collect();
             let is_shared = states.iter().all(|state| states[0].is_shared_with(state));
-            self.budget.pay(if is_shared { 1 } else { states.iter().map(Memory::size).sum() });
+            let n_objects: usize = states.iter().map(Memory::size).sum();
+            self.budget.pay(if is_shared { 1 } else { n_objects * STEPS_OF_OBJECT });
             memory = Memory::merge(&states);
             if general {
                 let may_assume = !is_meeting && self.may_assume(s);

@@ -45,6 +45,12 @@ pub fn bytes() -> usize {
 pub(super) struct Counted(usize);
 
 impl Counted {
+    pub fn new(n: usize) -> Counted {
+        let mut counted = Counted(0);
+        counted.add(n);
+        counted
+    }
+
     pub fn add(&mut self, n: usize) {
         self.0 += n;
         BYTES.set(BYTES.get() + n);
@@ -53,9 +59,7 @@ impl Counted {
 
 impl Clone for Counted {
     fn clone(&self) -> Counted {
-        let mut counted = Counted(0);
-        counted.add(self.0);
-        counted
+        Counted::new(self.0)
     }
 }
 
@@ -73,9 +77,7 @@ struct Block {
 
 impl Block {
     fn new(leaves: [Leaf; BLOCK]) -> Rc<Block> {
-        let mut bytes = Counted(0);
-        bytes.add(size_of::<Block>());
-        Rc::new(Block { leaves, _bytes: bytes })
+        Rc::new(Block { leaves, _bytes: Counted::new(size_of::<Block>()) })
     }
 }
 
@@ -133,6 +135,11 @@ impl Leaves {
         }
     }
 
+    /// Whether both are the same, as constant time can tell.
+    pub fn is_shared_with(&self, other: &Leaves) -> bool {
+        self.rest == other.rest && Rc::ptr_eq(&self.blocks, &other.blocks)
+    }
+
     /// Whether everything known here is known in `other` too.
     pub fn is_within(&self, other: &Leaves) -> bool {
         let within = |a: Leaf, b: Leaf| a == b || a == Leaf::Unknown;
@@ -149,14 +156,13 @@ impl Leaves {
 
     /// The leaves that are equal in both; the others are unknown.
     pub fn merge(&self, other: &Leaves) -> Leaves {
-        if Rc::ptr_eq(&self.blocks, &other.blocks) && self.rest == other.rest {
+        if self.is_shared_with(other) {
             return self.clone();
         }
         let both = |a: Leaf, b: Leaf| if a == b { a } else { Leaf::Unknown };
         let rest = both(self.rest, other.rest);
         let n = self.blocks.all.len().max(other.blocks.all.len());
-        let mut blocks = Blocks { all: Vec::with_capacity(n), bytes: Counted(0) };
-        blocks.bytes.add(n * size_of::<Rc<Block>>());
+        let mut blocks = Blocks { all: Vec::with_capacity(n), bytes: Counted::new(n * size_of::<Rc<Block>>()) };
         for i in 0..n {
             blocks.all.push(match (self.blocks.all.get(i), other.blocks.all.get(i)) {
                 (Some(a), Some(b)) if Rc::ptr_eq(a, b) => a.clone(),
