@@ -145,7 +145,7 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Gives a finished file the place of another, or of none yet, as [`write`] gives it contents. The finished one is gone then.
+/// Gives a finished file the place of another, or of none yet, as [`write()`] gives it contents. The finished one is gone then.
 pub fn replace(path: &Path, finished: &Path) -> io::Result<()> {
     let mut from = File::open(finished)?;
     let place = find(path)?;

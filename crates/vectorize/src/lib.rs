@@ -23,7 +23,7 @@
 //!    their definitions do not dominate become variables before, so that no other code here has to care about
 //!    dominance. [`fold`] simplifies, [`interleave`] combines accesses to fields, [`split`] splits vectors of many
 //!    lanes, [`gathers`] combines gathers of adjacent elements.
-//! 6. [`widen`], [`memory`], [`lanes`]: the translation of instructions.
+//! 6. [`widen`], [`memory`], [`calls`]: the translation of instructions.
 //!
 //! Conditions are undefined in inactive lanes; masks never are: `select(mask, cond, false)`, not `and`. Code that reads
 //! the bits of a mask, or branches by them, relies on that.
@@ -71,7 +71,7 @@
 //!                                                jump lanes(and(left, sub(left, 1)))
 //! ```
 //!
-//! While a version is made, the instruction stays: [`lanes`] extracts its operands for one lane, which are the bounds
+//! While a version is made, the instruction stays: [`calls`] extracts its operands for one lane, which are the bounds
 //! and the free variables of the body. Only the finished version is expanded by [`loops`], like any other function. The
 //! rest follows from this:
 //!

@@ -3,8 +3,8 @@
 //! Lanes that have diverged reconverge where their paths join in the source. A join that is specialized in a function has
 //! several copies, in which lanes would not meet. So joins from which such an operation can be reached are not
 //! specialized. What can be reached is asked for each call: the operation may be in the callee's own code
-//! ([`Facts::leads_to_exchange`]), or in a function that it captures or is given, as it is or in a record. So a program may
-//! have both kinds of calls of one function, and what becomes of one does not depend on the other.
+//! ([`leads_to_exchange`](crate::facts::Facts::leads_to_exchange)), or in a function that it captures or is given, as it is or
+//! in a record. So a program may have both kinds of calls of one function, and what becomes of one does not depend on the other.
 //!
 //! A function that is only passed on to a launch, `vectorize` or another thread runs there: it does not count
 //! ([`exchanges`](crate::exchanges)).
