@@ -372,7 +372,7 @@ fn rate(w: i32, h: i32, run: fn() -> ()) -> () {
 fn main() -> i32 {
     let w = 2000;
     let h = 1500;
-    let (inp, a, b) = (alloc_i32(3000000i64), alloc_i32(3000000i64), alloc_i32(3000000i64));
+    let (inp, a, b) = (alloc[i32](3000000i64), alloc[i32](3000000i64), alloc[i32](3000000i64));
     for i in range(0, w * h) { inp(i) = (i * 37 + i / 1000) % 256; }
     rate(w, h, || blur_c(w, h, a, inp));
     rate(w, h, || blur_seq(w, h, b, inp));

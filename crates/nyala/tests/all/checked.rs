@@ -60,7 +60,7 @@ fn memory_faults() {
     );
     faults("fn main() -> i32 { let p = bitcast[&i32](0i64); *p }", "invalid-access: access through a null pointer");
     faults("fn main() -> i32 { let mut x: i32; if zero == 1 { x = 1; } x + 1 }", "uninitialized-read");
-    faults("fn main() -> i32 { let a = alloc_i32(4i64); a(0) = 1; free(a as &mut [u8]); a(0) }", "");
+    faults("fn main() -> i32 { let a = alloc[i32](4i64); a(0) = 1; free(a as &mut [u8]); a(0) }", "");
 }
 
 #[test]

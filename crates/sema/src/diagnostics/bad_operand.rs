@@ -46,7 +46,7 @@ pub fn no_impl(span: Span, op: &str, name: &str, ty: &str, other: Option<&str>) 
     };
     if name == "Add" && (ty.starts_with("[u8 * ") || ty == "Slice[u8]" || ty == "&[u8]") {
         return Diagnostic::error("bad-operand", span, message)
-            .hint("texts are joined by `text_append` of `std::text`, or printed one after the other");
+            .hint("texts are joined by `append` of a `Text` of `std::text`, or printed one after the other");
     }
     let result = if args.is_empty() { "" } else { ", where `R` is the type of the result" };
     Diagnostic::error("bad-operand", span, message)

@@ -21,13 +21,13 @@ const LANGUAGE: &[(&str, &str)] = &[
 const REPORT: &str = r#"
 static mut computed = 0i64;
 fn @report(name: &[u8], runs: i32, f: fn(i64) -> i64) -> i64 {
-    let times = alloc_i64(16);
+    let times = alloc[i64](16);
         for i in range(0, runs) {
         let start = time_ns();
         computed = f(start >> 62);
         times(i) = time_ns() - start;
     }
-    sort_i64(runs, times);
+    sort(runs, times);
     print_string(name); print_char(' '); print_i64(times(runs / 2)); println();
     computed
 }

@@ -8,8 +8,8 @@ use std::process::Command;
 
 /// The workloads of the programs.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("i32_random", "sort_i32, std::sort of 1,000,000 random elements"),
-    ("f64_random", "sort_f64, std::sort of 1,000,000 random elements"),
+    ("i32_random", "sort[i32], std::sort of 1,000,000 random elements"),
+    ("f64_random", "sort[f64], std::sort of 1,000,000 random elements"),
     ("stable_i32_random", "sort_stable, std::stable_sort of 1,000,000 random i32"),
     ("stable_f64_random", "sort_stable, std::stable_sort of 1,000,000 random f64"),
     ("stable_pair_random", "sort_stable, std::stable_sort of 1,000,000 random pairs of i32, by the first"),

@@ -873,10 +873,10 @@ impl Maker {
     fn float_expr(&mut self, ty: Ty, depth: usize) -> String {
         let a = self.expr(ty, depth);
         match self.rng.below(7) {
-            0 if ty == F32 => format!("sqrtf(abs_f32({a}))"),
-            0 if ty.name == "f64" => format!("sqrt(abs_f64({a}))"),
+            0 if ty == F32 => format!("sqrtf(abs({a}))"),
+            0 if ty.name == "f64" => format!("sqrt(abs({a}))"),
             1 if ty == F32 => format!("floorf({a})"),
-            2 if ty.name == "f64" => format!("min_f64({a}, {})", self.expr(ty, depth)),
+            2 if ty.name == "f64" => format!("min({a}, {})", self.expr(ty, depth)),
             0..=2 => format!("(-{a})"),
             n => {
                 let b = self.expr(ty, depth);

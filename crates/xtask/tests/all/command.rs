@@ -269,7 +269,7 @@ fn code_of_failed_assertions() {
 fn an_interrupt_ends_a_parallel_loop() {
     use std::os::unix::process::ExitStatusExt;
     let folder = Folder::new("interrupt");
-    let program = "fn main() -> i32 {\n    let a = alloc_i32(8);\n    exit_if_ready();\n    \
+    let program = "fn main() -> i32 {\n    let a = alloc[i32](8);\n    exit_if_ready();\n    \
                    for i in par(0, 8) { while true { a(i) = i; } }\n    0\n}\n\
                    fn exit_if_ready() -> () { print_string(\"ready\"); println(); flush() }\n\
                    extern \"C\" { fn \"nyala_flush\" flush() -> (); }\n";

@@ -203,7 +203,7 @@ const ENDS: [(&str, &str, &str); 4] = [
             }
         }
         fn main() -> () {
-            let (a, b) = (alloc_i32(128i64), alloc_i32(128i64));
+            let (a, b) = (alloc[i32](128i64), alloc[i32](128i64));
             for i in range(0, 128) { a(i) = if i == 50 { 103 } else { 77 }; }
             run(a, b);
         }",
@@ -220,7 +220,7 @@ const ENDS: [(&str, &str, &str); 4] = [
             }
         }
         fn main() -> () {
-            let (a, b) = (alloc_i32(128i64), alloc_i32(128i64));
+            let (a, b) = (alloc[i32](128i64), alloc[i32](128i64));
             for i in range(0, 128) { a(i) = if i == 50 { 5 } else { i + 6 }; }
             run(a, b);
         }",
@@ -230,7 +230,7 @@ const ENDS: [(&str, &str, &str); 4] = [
         "an end in lanes of lanes",
         "fn inner(a: &mut [i32], i: i32) -> () { for k in vec(4, 0, 8) { a(i * 8 + k) = k; if k == i { panic(\"six\") } } }
         fn main() -> () {
-            let a = alloc_i32(128i64);
+            let a = alloc[i32](128i64);
             for i in vec(4, 6, $9) { if i != 7 { inner(a, i) } }
             print_i32(a(9));
         }",
