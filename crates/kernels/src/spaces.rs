@@ -54,7 +54,7 @@ struct Instance {
     ret: Space,
     /// Instances that call this one.
     callers: FxHashSet<usize>,
-    /// For each call, by block and instruction, the instance.
+    /// For each call, by block and instruction, the instance. A call in tail position comes after all instructions.
     calls: FxHashMap<(usize, usize), usize>,
 }
 
@@ -236,7 +236,10 @@ impl Inference<'_> {
                     if let InstOp::Call(callee) = inst.op
                         && !self.module.func(callee).is_foreign()
                     {
-                        changed |= self.call(i, (b, at), callee, inst, work);
+                        let ret = self.call(i, (b, at), callee, &inst.args, work);
+                        if let Some(result) = inst.result.filter(|r| has_address(types, function.ty(*r))) {
+                            changed |= self.join(i, result, ret, inst.span);
+                        }
                         continue;
                     }
                     if let InstOp::Op(op) = inst.op
@@ -292,48 +295,54 @@ impl Inference<'_> {
                         changed |= self.join(i, *param, space, span);
                     }
                 }
-                if let Terminator::Return(args) = &block.term {
-                    for arg in args {
-                        let (space, known) = (self.instances[i].spaces[arg.idx()], self.instances[i].ret);
-                        match (known, space) {
-                            (None, Some(_)) => {
-                                self.instances[i].ret = space;
-                                work.extend(self.instances[i].callers.iter().copied());
-                            }
-                            (Some(a), Some(b)) if a != b => {
-                                let message = format!(
-                                    "`{}` returns an address of {} or of {}: this is not supported on this device",
-                                    function.name,
-                                    name(a),
-                                    name(b)
-                                );
-                                self.conflicts.push((span, message));
-                            }
-                            _ => {}
-                        }
+                match &block.term {
+                    Terminator::Return(args) => {
+                        args.iter().for_each(|arg| self.returns(i, self.instances[i].spaces[arg.idx()], span, work));
                     }
+                    Terminator::TailCall { callee: Callee::Func(callee), args, span }
+                        if !self.module.func(*callee).is_foreign() =>
+                    {
+                        let ret = self.call(i, (b, block.insts.len()), *callee, args, work);
+                        self.returns(i, ret, *span, work);
+                    }
+                    _ => {}
                 }
             }
         }
     }
 
-    fn call(&mut self, i: usize, place: (usize, usize), callee: Func, inst: &Inst, work: &mut Vec<usize>) -> bool {
+    /// Notes that a function returns an address of a space.
+    fn returns(&mut self, i: usize, space: Space, span: Span, work: &mut Vec<usize>) {
+        match (self.instances[i].ret, space) {
+            (None, Some(_)) => {
+                self.instances[i].ret = space;
+                work.extend(self.instances[i].callers.iter().copied());
+            }
+            (Some(a), Some(b)) if a != b => {
+                let message = format!(
+                    "`{}` returns an address of {} or of {}: this is not supported on this device",
+                    self.module.func(self.keys[i].func).name,
+                    name(a),
+                    name(b)
+                );
+                self.conflicts.push((span, message));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a call, the instruction with this number in its block, or its end. Returns the space of the result.
+    fn call(&mut self, i: usize, place: (usize, usize), callee: Func, args: &[Value], work: &mut Vec<usize>) -> Space {
         let function = self.module.func(self.keys[i].func);
         let types = &self.module.types;
         let space = |a: &Value| self.instances[i].spaces[a.idx()].filter(|_| has_address(types, function.ty(*a)));
-        let params = inst.args.iter().map(space).collect();
+        let params = args.iter().map(space).collect();
         let (target, is_new) = self.instance(Key { func: callee, params }, Some(i));
         if is_new {
             work.push(target);
         }
         self.instances[i].calls.insert(place, target);
-        match inst.result.filter(|r| has_address(types, function.ty(*r))) {
-            Some(result) => {
-                let ret = self.instances[target].ret;
-                self.join(i, result, ret, inst.span)
-            }
-            None => false,
-        }
+        self.instances[target].ret
     }
 }
 
@@ -380,8 +389,18 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
             }
         }
         let new = |v: Value| new_values.get(&v).copied().unwrap_or(v);
+        let mut new_callee = |place: (usize, usize), callee: Func| match instances[i].calls.get(&place) {
+            Some(target) => new_func[target],
+            None => *foreign.entry(callee).or_insert_with(|| {
+                extern_funcs.push(callee);
+                Func::from_idx(order.len() + extern_funcs.len() - 1)
+            }),
+        };
         for b in 0..function.blocks.len() {
             let insts = std::mem::take(&mut function.blocks[b].insts);
+            if let Terminator::TailCall { callee: Callee::Func(callee), .. } = &mut function.blocks[b].term {
+                *callee = new_callee((b, insts.len()), *callee);
+            }
             let mut made: Vec<Inst> = Vec::with_capacity(insts.len());
             for (at, mut inst) in insts.into_iter().enumerate() {
                 inst.args.iter_mut().for_each(|a| *a = new(*a));
@@ -389,13 +408,7 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
                 if let InstOp::Call(callee) = inst.op {
                     // A function of the runtime takes addresses of any memory.
                     takes_plain = module.func(callee).is_foreign() && module.lane_op(&inst).is_none();
-                    inst.op = InstOp::Call(match instances[i].calls.get(&(b, at)) {
-                        Some(target) => new_func[target],
-                        None => *foreign.entry(callee).or_insert_with(|| {
-                            extern_funcs.push(callee);
-                            Func::from_idx(order.len() + extern_funcs.len() - 1)
-                        }),
-                    });
+                    inst.op = InstOp::Call(new_callee((b, at), callee));
                 }
                 around_memory(&mut module.types, &mut function, &old_ty, inst, takes_plain, &mut made);
             }
