@@ -261,6 +261,9 @@ impl<'a> Loader<'a> {
             self.trees.report.sink.push(found);
             return false;
         }
+        if self.packages.is_lost(names[0]) {
+            return false;
+        }
         // The checker resolves a name that another `use` brings.
         if self.all_names.contains(names[0]) {
             return true;

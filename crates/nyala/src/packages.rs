@@ -31,7 +31,7 @@ use crate::{Options, libraries};
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_runtime::Cache;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -63,12 +63,19 @@ struct Package {
 #[derive(Default)]
 pub struct Packages {
     all: Vec<Package>,
+    /// Names of dependencies that cannot be had, which was reported.
+    lost: HashSet<String>,
 }
 
 impl Packages {
     /// The root package, if there is one.
     pub fn root(&self) -> Option<PackageId> {
         (!self.all.is_empty()).then_some(0)
+    }
+
+    /// Whether a package of this name cannot be had, which was reported.
+    pub fn is_lost(&self, name: &str) -> bool {
+        self.lost.contains(name)
     }
 
     /// The package whose libraries begin with `name`, for files of package `of`.
@@ -333,6 +340,7 @@ impl Resolver<'_> {
                 Ok(found) => found,
                 Err(diagnostic) => {
                     self.report.sink.push(*diagnostic);
+                    self.packages.lost.insert(name);
                     continue;
                 }
             };
@@ -397,8 +405,17 @@ impl Resolver<'_> {
                     let why = format!("`{rev}` is no revision: name a commit, a tag or a branch");
                     return Err(Box::new(bad_manifest::error(span, &why)));
                 }
-                let old = self.old.iter().find(|l| l.name == name && l.git == *url && l.rev == *rev);
-                let fetched = fetch(name, url, rev, old, self.locked, self.offline);
+                let of_name = self.old.iter().find(|l| l.name == name && l.git == *url);
+                let old = of_name.filter(|l| l.rev == *rev);
+                if self.locked && old.is_none() {
+                    let message = match of_name {
+                        Some(other) => format!("`{LOCK}` has `{name}` at `{}`, and not at `{rev}`", other.rev),
+                        None => format!("`{LOCK}` does not have `{name}` from {url}"),
+                    };
+                    let hint = "`--locked` keeps the lock: compile without it to write another one";
+                    return Err(Box::new(no_such_package::error(span, message).hint(hint)));
+                }
+                let fetched = fetch(name, url, rev, old, self.offline);
                 let (commit, tree, place) = fetched.map_err(|why| Box::new(no_such_package::error(span, why)))?;
                 let origin = Origin::Git(url.clone(), commit.clone());
                 if self.new.iter().all(|l| l.name != name || l.rev != *rev) {
@@ -483,7 +500,6 @@ fn fetch(
     url: &str,
     rev: &str,
     old: Option<&Locked>,
-    locked: bool,
     offline: bool,
 ) -> Result<(String, String, PathBuf), String> {
     let cache = Cache::of_user("packages").ok_or("there is no folder for packages: `HOME` is not set")?;
@@ -498,8 +514,6 @@ fn fetch(
         if std::fs::read_to_string(at(&old.commit).join(WHOLE)).is_ok_and(|tree| tree == old.tree) {
             return Ok((old.commit.clone(), old.tree.clone(), at(&old.commit)));
         }
-    } else if locked {
-        return Err(format!("`{LOCK}` has no commit of `{name}`, and `--locked` keeps it as it is"));
     }
     let wanted = old.map_or(rev, |old| &old.commit);
     std::fs::create_dir_all(&folder).map_err(|e| failed(e.to_string()))?;
@@ -517,8 +531,8 @@ fn fetch(
         let commit = String::from_utf8(text.ok()?).ok()?.trim().to_string();
         is_hash(&commit).then_some(commit)
     };
-    // A branch or tag may have moved; a commit has not.
-    let mut commit = if is_hash(wanted) { resolve() } else { None };
+    // A branch or tag may have moved; a commit has not. Without a network, they are where they were.
+    let mut commit = if is_hash(wanted) || offline { resolve() } else { None };
     if commit.is_none() {
         if offline {
             return Err(failed("it was not fetched before, and `--offline` forbids it now".into()));
@@ -648,7 +662,7 @@ pub fn head_of(url: &str) -> Result<String, String> {
 pub fn with_dependency(text: &str, name: &str, value: &str) -> Result<String, String> {
     let old: Manifest = toml::from_str(text).map_err(|e| e.message().to_string())?;
     if old.dependencies.keys().any(|known| known.get_ref() == name) {
-        return Err(format!("`{name}` is a dependency already"));
+        return Err(format!("`{name}` is a dependency already: change its line to have another revision or place"));
     }
     let line = format!("{name} = {value}\n");
     let mut new = String::new();

@@ -12,7 +12,7 @@ use crate::graph::Graph;
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::report::{Failed, Report};
 use crate::tuning::unquoted;
-use nyala_base::{Diagnostic, Sink, Sources};
+use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_checks::Checks;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
@@ -254,7 +254,40 @@ pub fn graph(options: &Options, files: &Files, engine: Engine) -> Result<Graph, 
             seen.push(key);
             is_new
         });
+        show_queries(&mut failed);
         failed
+    })
+}
+
+/// Moves places in the file with entries to the queries and functions of the user's file.
+fn show_queries(report: &mut Report) {
+    let Report { sources, sink, .. } = report;
+    for diagnostic in &mut sink.diagnostics {
+        for label in std::iter::once(&mut diagnostic.primary).chain(&mut diagnostic.others) {
+            label.span = query_of(sources, label.span).unwrap_or(label.span);
+        }
+    }
+}
+
+/// The place in the user's file for one in the file with entries, which has the same name and comes later.
+fn query_of(sources: &Sources, span: Span) -> Option<Span> {
+    let (line, _) = sources.line_col(span);
+    let line = sources.line_span(sources.name(span.file), line).filter(|first| first.file != span.file)?;
+    let text = sources.text(line.file).get(line.lo as usize..line.hi as usize)?;
+    let query = match text.strip_prefix("//?") {
+        Some(query) => query.trim(),
+        // Functions have their names there.
+        None => return Some(line),
+    };
+    let whole = Span::new(line.file, line.hi as usize - query.len(), line.hi as usize);
+    // The query stands there as it is first, and with hidden arguments behind.
+    let entries = sources.text(span.file);
+    let start = entries[..span.lo as usize].rfind('\n').map_or(0, |i| i + 1);
+    let copy = start + entries[start..].find("{ ")? + 2;
+    let within = |at: u32| (at as usize).checked_sub(copy).filter(|&at| query.is_char_boundary(at));
+    Some(match (within(span.lo), within(span.hi)) {
+        (Some(lo), Some(hi)) => Span::new(line.file, whole.lo as usize + lo, whole.lo as usize + hi),
+        _ => whole,
     })
 }
 
@@ -277,7 +310,10 @@ pub fn run_graph(
             let failed = match (ready.call)(entry) {
                 Ok(true) => continue,
                 Ok(false) => complaint.to_string(),
-                Err(failed) => failed.render(false),
+                Err(mut failed) => {
+                    show_queries(&mut failed);
+                    failed.render(false)
+                }
             };
             outcome = Outcome::Failed(failed);
             break;
@@ -290,6 +326,7 @@ pub fn run_graph(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nyala_base::FileId;
 
     #[test]
     fn arguments_are_hidden_whatever_strings_contain() {
@@ -306,6 +343,25 @@ mod tests {
         ] {
             assert_eq!(hide_arguments(query), hidden);
         }
+    }
+
+    #[test]
+    fn places_of_entries_are_those_of_their_queries() {
+        let text = "fn f(a: i32) -> i32 { a }\n  //? f(\"é\", 3) == 4\nfn test_f() -> () { }\n";
+        let mut sources = Sources::new();
+        sources.add("t.impala", text);
+        let entries = find("t.impala", text).entries;
+        let file = sources.add("t.impala", entries.clone());
+        let shown = |of: &str, nth: usize| {
+            let lo = entries.match_indices(of).nth(nth).unwrap().0;
+            let span = query_of(&sources, Span::new(file, lo, lo + of.len())).unwrap();
+            (sources.place(span), &text[span.lo as usize..span.hi as usize])
+        };
+        assert_eq!(shown("3) =", 0), ("t.impala:2:14".into(), "3) ="));
+        assert_eq!(shown("$(3)", 0), ("t.impala:2:7".into(), "f(\"é\", 3) == 4"));
+        assert_eq!(shown("query_known", 0).1, "f(\"é\", 3) == 4");
+        assert_eq!(shown("test_f()", 0), ("t.impala:3:1".into(), "fn test_f() -> () { }"));
+        assert_eq!(query_of(&sources, Span::new(FileId(0), 3, 4)), None);
     }
 
     #[test]

@@ -164,7 +164,9 @@ impl Scheduler<'_> {
         self.add_local_ops(b, &conts, &mut ops);
         ops.iter().enumerate().for_each(|(i, op)| number[op.0] = i as u32 + 1);
         let mut uses: Vec<Option<Block>> = vec![None; ops.len()];
-        let add_use = |uses: &mut Vec<Option<Block>>, v: Val, block: Block| {
+        // Operations on constants belong to nobody; their operands may be shared again and again.
+        let mut seen: FxHashSet<(Val, Block)> = FxHashSet::default();
+        let mut add_use = |uses: &mut Vec<Option<Block>>, v: Val, block: Block| {
             let mut work = vec![v];
             while let Some(v) = work.pop() {
                 if let Some(i) = number[v].checked_sub(1) {
@@ -175,7 +177,7 @@ impl Scheduler<'_> {
                     if self.exits.is_entry(c) {
                         work.extend(self.needs(c));
                     }
-                } else if self.nest.owner(v).is_none() {
+                } else if w.as_op(v).is_some() && self.nest.owner(v).is_none() && seen.insert((v, block)) {
                     work.extend(w.args(v));
                 }
             }
@@ -265,7 +267,7 @@ impl Scheduler<'_> {
                         }
                         stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
                     }
-                    Node::Op(_) if self.nest.owner(v).is_none() => {
+                    Node::Op(_) if self.nest.owner(v).is_none() && done.insert(v) => {
                         stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
                     }
                     _ => {}

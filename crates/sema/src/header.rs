@@ -22,6 +22,9 @@ const KEYWORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool b
     static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using \
     virtual void volatile wchar_t while xor xor_eq ";
 
+/// Limit on the parts of a name that [`name_of_parts`] makes.
+const MAX_WORDS: usize = 12;
+
 struct Writer<'p, 'a> {
     p: &'p Program<'a>,
     sources: &'p Sources,
@@ -93,6 +96,26 @@ fn c_name(name: &str) -> String {
         out.push('_');
     }
     out
+}
+
+/// A name for a struct that stands for a type without one: `tuple_i32_f32` for `(i32, f32)`. It does not depend on what else is in
+/// the header, so that it is the same in all headers.
+fn name_of_parts(kind: &str, shown: &str) -> String {
+    let words = shown.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut name = String::from(kind);
+    for word in words.take(MAX_WORDS) {
+        name.push('_');
+        name.push_str(word);
+    }
+    name
+}
+
+/// A macro that says that this struct is defined. Other headers may define the same one; two structs of one name that differ remain
+/// an error.
+fn guard_of(name: &str, body: &str) -> String {
+    // FNV-1a.
+    let hash = body.bytes().fold(0x811c_9dc5_u32, |hash, b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    format!("NYALA_{name}_{hash:08x}")
 }
 
 fn prim_name(prim: Prim) -> &'static str {
@@ -256,7 +279,7 @@ impl Writer<'_, '_> {
         if let Some(name) = self.tuples.get(&ty) {
             return name.clone();
         }
-        let name = self.fresh(&format!("tuple{}", self.tuples.len() + 1));
+        let name = self.fresh(&name_of_parts("tuple", &self.show(ty)));
         self.tuples.insert(ty, name.clone());
         self.seen.push(Aggregate::Tuple(ty));
         name
@@ -266,7 +289,7 @@ impl Writer<'_, '_> {
         if let Some(name) = self.arrays.get(&ty) {
             return name.clone();
         }
-        let name = self.fresh(&format!("array{}", self.arrays.len() + 1));
+        let name = self.fresh(&name_of_parts("array", &self.show(ty)));
         self.arrays.insert(ty, name.clone());
         self.seen.push(Aggregate::Array(ty));
         name
@@ -331,6 +354,9 @@ impl Writer<'_, '_> {
                     _ => {
                         stack.pop();
                         if done.insert(aggregate) {
+                            let body = bodies.get(&aggregate).map_or("", |b| b);
+                            let guard = guard_of(self.name_of(aggregate), body);
+                            let _ = write!(out, "\n#ifndef {guard}\n#define {guard}");
                             match aggregate {
                                 Aggregate::Struct(ty) => {
                                     if let Kind::Struct(id, _) = self.kind(ty) {
@@ -339,8 +365,7 @@ impl Writer<'_, '_> {
                                 }
                                 Aggregate::Tuple(_) | Aggregate::Array(_) => out.push('\n'),
                             }
-                            let body = bodies.get(&aggregate).map_or("", |b| b);
-                            let _ = writeln!(out, "struct {} {{\n{body}}};", self.name_of(aggregate));
+                            let _ = writeln!(out, "struct {} {{\n{body}}};\n#endif", self.name_of(aggregate));
                         }
                     }
                 }

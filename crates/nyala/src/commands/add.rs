@@ -2,7 +2,7 @@
 
 use super::{FAILED, show_all};
 use nyala::Options;
-use nyala::diagnostics::{cannot_read, cannot_write, no_such_package};
+use nyala::diagnostics::{bad_manifest, cannot_read, cannot_write, no_such_package};
 use nyala::packages::{self, MANIFEST, quote};
 use nyala::report::Report;
 use nyala_base::{Diagnostic, Sources, Span};
@@ -56,7 +56,8 @@ impl Add {
         let old = nyala::files::read(&manifest).map_err(|e| Box::new(cannot_read::error(&manifest, &e)))?;
         packages::check_name(&self.name).map_err(refuse)?;
         let value = self.value(&folder).map_err(refuse)?;
-        let new = packages::with_dependency(&old, &self.name, &value).map_err(refuse)?;
+        let new = packages::with_dependency(&old, &self.name, &value)
+            .map_err(|why| Box::new(bad_manifest::error(Span::NONE, &format!("{}: {why}", manifest.display()))))?;
         let write = |text: &str| {
             nyala_files::write(&manifest, text.as_bytes()).map_err(|e| Box::new(cannot_write::file(&manifest, e)))
         };

@@ -22,7 +22,7 @@ pub struct Test {
     /// Run only tests with this text in their name or file
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Use only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3, c. The engine c compiles C text with the
+    /// Use only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3, checked, c. The engine c compiles C text with the
     /// system's C compiler; it is used only if it is named here
     #[arg(long, value_name = "NAME", value_parser = parse_engine, allow_hyphen_values = true)]
     engine: Option<Engine>,
@@ -93,6 +93,7 @@ impl Test {
             }
         }
         let mut files = Vec::new();
+        let mut n_tests = 0;
         for path in paths {
             let text = match nyala::files::read(&path) {
                 Ok(text) => text,
@@ -110,11 +111,16 @@ impl Test {
             let mut sources = Sources::new();
             sources.add(&name, &text);
             show_all(&suite.findings, &sources, self.input.json);
+            n_tests += wanted.len();
             if wanted.contains(&true) {
                 files.push(File { path, sources, suite, wanted });
             }
         }
         if files.is_empty() {
+            if let (Some(filter), 1..) = (&self.filter, n_tests) {
+                eprintln!("error: none of {n_tests} tests has `{filter}` in its name or file");
+                return USAGE;
+            }
             eprintln!("error: no tests found");
             eprintln!(
                 "  = hint: a test is a line `//? f(2) == 4`, or a function `fn test_f() -> () {{ assert(f(2) == 4) }}`"
@@ -269,7 +275,10 @@ impl Test {
                 if since.elapsed() > Duration::from_secs(self.timeout) {
                     let _ = child.kill();
                     let _ = child.wait();
-                    break format!("takes more than {} s", self.timeout);
+                    break format!(
+                        "takes more than {} s; `--timeout` sets the limit, `--engine` names the engines that run the test",
+                        self.timeout
+                    );
                 }
                 std::thread::sleep(Duration::from_millis(2));
             };

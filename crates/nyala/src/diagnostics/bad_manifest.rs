@@ -17,6 +17,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
+/// `message` says what is wrong with it.
 pub fn error(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error("bad-manifest", span, message)
 }

@@ -19,5 +19,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, about: String) -> Diagnostic {
     Diagnostic::error("division-fault", span, about)
-        .hint("test the divisor first; `--engine interp` stops there and shows the calls that lead there")
+        .hint("test the divisor first; `--check` and `--engine interp` stop there and show the calls that lead there")
 }

@@ -18,5 +18,6 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, about: String) -> Diagnostic {
-    Diagnostic::error("illegal-instruction", span, about).hint("`--engine interp` stops where it goes wrong first")
+    Diagnostic::error("illegal-instruction", span, about)
+        .hint("`--check` and `--engine interp` stop where it goes wrong first")
 }

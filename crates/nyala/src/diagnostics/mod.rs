@@ -3,7 +3,7 @@
 use nyala_base::Code;
 
 pub(crate) mod bad_candidates;
-pub(crate) mod bad_manifest;
+pub mod bad_manifest;
 pub(crate) mod bad_tune_file;
 pub mod cannot_read;
 pub mod cannot_write;

@@ -19,5 +19,5 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, about: String) -> Diagnostic {
-    Diagnostic::error("wild-access", span, about).hint("`--engine interp` stops where it goes wrong first")
+    Diagnostic::error("wild-access", span, about).hint("`--check` and `--engine interp` stop where it goes wrong first")
 }

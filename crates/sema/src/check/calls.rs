@@ -23,15 +23,7 @@ impl<'a> Checker<'a, '_> {
             self.p.types.unify(result, expected);
         }
         let hints = self.param_hints(callee_ty, args.len());
-        let mut checked = Vec::with_capacity(args.len());
-        for (i, arg) in args.iter().enumerate() {
-            let mut ty = self.expr(*arg, hints.get(i).copied());
-            if self.p.types.is_never(ty) {
-                self.never_value(*arg);
-                ty = TypeTable::ERROR;
-            }
-            checked.push(self.arg(*arg, ty));
-        }
+        let checked = self.args(args, &hints);
         let result = self.var();
         let g = self.g(e);
         let span = ast[e].span;
@@ -86,6 +78,32 @@ impl<'a> Checker<'a, '_> {
             }
             _ => self.expr(callee, None),
         }
+    }
+
+    /// Checks arguments, whose expected types are `hints`. A lambda without types for its parameters has those that the arguments
+    /// before it determine: in `f(S { n: 0 }, |a, b| a + b)`, `a` is an `S`.
+    fn args(&mut self, args: &'a [ExprId], hints: &[Ty]) -> Vec<Arg> {
+        let mut checked: Vec<Arg> = Vec::with_capacity(args.len() + 1);
+        for (i, &arg) in args.iter().enumerate() {
+            if let ExprKind::Lambda(lambda) = &self.ast()[arg].kind
+                && lambda.params.iter().any(|p| p.pattern.ty.is_none())
+            {
+                for (arg, &hint) in checked.iter().zip(hints) {
+                    let hint = self.p.types.shallow(hint);
+                    let is_open = self.p.types.as_var(hint).is_some_and(|var| self.p.types.class(var) == Class::Any);
+                    if is_open && matches!(self.p.types.kind(arg.ty), Kind::Struct(..) | Kind::Enum(..)) {
+                        self.p.types.unify(hint, arg.ty);
+                    }
+                }
+            }
+            let mut ty = self.expr(arg, hints.get(i).copied());
+            if self.p.types.is_never(ty) {
+                self.never_value(arg);
+                ty = TypeTable::ERROR;
+            }
+            checked.push(self.arg(arg, ty));
+        }
+        checked
     }
 
     fn arg(&self, e: ExprId, ty: Ty) -> Arg {
@@ -583,15 +601,7 @@ impl<'a> Checker<'a, '_> {
         };
         let callee_ty = self.callee(*callee);
         let hints = self.param_hints(callee_ty, args.len() + 1);
-        let mut checked = Vec::with_capacity(args.len() + 1);
-        for (i, arg) in args.iter().enumerate() {
-            let mut ty = self.expr(*arg, hints.get(i).copied());
-            if self.p.types.is_never(ty) {
-                self.never_value(*arg);
-                ty = TypeTable::ERROR;
-            }
-            checked.push(self.arg(*arg, ty));
-        }
+        let mut checked = self.args(args, &hints);
         // The expected type of the body, and the generator's result type.
         let target = self.through_pointers(callee_ty);
         let mut mismatched = false;

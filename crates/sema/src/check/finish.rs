@@ -464,6 +464,9 @@ impl<'a> Checker<'a, '_> {
                 &bound
             }
             _ if prim == Some(Prim::Bool) => "convert it with `as i32`; `&&`, `||` and `!` are for `bool`",
+            _ if op == "^" && prim.is_some_and(Prim::is_float) => {
+                "`^` is exclusive or; powers are `powf(x, y)`, `pow(x, y)` for `f64`, or `x * x`"
+            }
             _ if prim.is_some() => "convert it with `as i32`",
             Kind::Enum(..) => "look at it with `match`",
             Kind::Ptr { .. } => "`*p` is what the pointer points to",

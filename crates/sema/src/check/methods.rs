@@ -431,7 +431,8 @@ impl<'a> Checker<'a, '_> {
         let with_function = self.unknown.libraries(|l| l.has_item(&name.text));
         let libraries = (&with_method[..], &with_function[..]);
         let short = short(&name.text);
-        let diagnostic = no_such_method::error(name.span, &shown, &short, similar, is_function, libraries);
+        let length = fields.iter().copied().find(|f| matches!(*f, "length" | "size" | "count"));
+        let diagnostic = no_such_method::error(name.span, &shown, &short, (similar, length), is_function, libraries);
         self.report(diagnostic);
     }
 

@@ -34,8 +34,17 @@ pub fn of_struct(span: Span, of: &str, name: &str, fields: &[&str], similar: Opt
 
 pub fn of_other(span: Span, of: &str, name: &str) -> Diagnostic {
     let hint = match name {
-        "len" | "length" | "size" | "count" => "pointers and arrays do not have their length: pass it along",
-        _ => "only structs have fields; functions are called as `f(x)`, parts of tuples are `t(0)`, elements `a(i)`",
+        "len" | "length" | "size" | "count" => length(None),
+        _ => "only structs have fields; functions are called as `f(x)`, parts of tuples are `t(0)`, elements `a(i)`"
+            .into(),
     };
     Diagnostic::error("no-such-field", span, format!("`{of}` has no field `{name}`")).hint(hint)
+}
+
+/// Where the length is: in this field, if the struct has it.
+pub(super) fn length(field: Option<&str>) -> String {
+    match field {
+        Some(field) => format!("its field `{field}` says it"),
+        None => "pointers and arrays do not have their length: pass it along".into(),
+    }
 }

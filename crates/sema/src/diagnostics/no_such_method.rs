@@ -17,16 +17,16 @@
 //! fn f(p: Point) -> i32 { p.sum() }
 //! ```
 
-use super::{unknown_name, unmet_bound};
+use super::{no_such_field, unknown_name, unmet_bound};
 use nyala_base::{Diagnostic, Span};
 
 /// If `is_function`, there is a function of this name. `with_method` are libraries that are not used and have a method of this
-/// name, `with_function` those that have a function.
+/// name, `with_function` those that have a function. `length` is the field that may be the length.
 pub fn error(
     span: Span,
     of: &str,
     name: &str,
-    similar: Option<&str>,
+    (similar, length): (Option<&str>, Option<&str>),
     is_function: bool,
     (with_method, with_function): (&[&str], &[&str]),
 ) -> Diagnostic {
@@ -34,9 +34,7 @@ pub fn error(
     match (name, similar) {
         _ if !with_method.is_empty() => diagnostic.hint(unknown_name::in_libraries(with_method)).hint_similar(similar),
         (_, Some(_)) => diagnostic.hint_similar(similar),
-        ("len" | "length" | "size" | "count", _) => {
-            diagnostic.hint("pointers and arrays do not have their length: pass it along")
-        }
+        ("len" | "length" | "size" | "count", _) => diagnostic.hint(no_such_field::length(length)),
         _ if is_function => diagnostic.hint(format!("`{name}` is a function: `{name}(…)`")),
         _ if !with_function.is_empty() => {
             diagnostic.hint(format!("`{name}(…)` is a function: {}", unknown_name::in_libraries(with_function)))

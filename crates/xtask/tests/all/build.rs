@@ -665,10 +665,14 @@ fn tuples_and_arrays_cross_to_c() {
         extern fn calls(n: i32) -> i32 { let (a, b) = words(n); let c = four(n); a + b as i32 + c(3) }\n",
     );
     build_well(&folder, "p.impala", "p.h", &[]);
+    // The header of another library may have the same tuples.
+    folder.write("q.impala", "extern fn other(x: f32) -> (f64, (i32, f32)) { (1.5, (2, x)) }\n");
+    build_well(&folder, "q.impala", "q.h", &[]);
     let c = "#include \"p.h\"
+        #include \"q.h\"
         #define IS(x) if (!(x)) return __LINE__;
-        struct tuple7 swapped(struct tuple1 x) { struct tuple7 r = { x._1, x._0 }; return r; }
-        struct array6 thrice(struct array6 x) { for (int i = 0; i < 3; i++) x.elements[i] *= 3; return x; }
+        struct tuple_f32_i32 swapped(struct tuple_i32_f32 x) { struct tuple_f32_i32 r = { x._1, x._0 }; return r; }
+        struct array_i64_3 thrice(struct array_i64_3 x) { for (int i = 0; i < 3; i++) x.elements[i] *= 3; return x; }
         int main(void) {
             IS(words(3)._0 == 3 && words(3)._1 == 3.5f)
             IS(floats(1)._0 == 1 && floats(1)._1 == 2 && floats(1)._2 == 3)
@@ -679,7 +683,7 @@ fn tuples_and_arrays_cross_to_c() {
             IS(four(2).elements[0] == 2 && four(2).elements[3] == 5)
             IS(three(2).elements[0] == 2 && three(2).elements[2] == 4)
             IS(rows(8).elements[4][0] == 8 && rows(8).elements[4][1] == 5)
-            IS(sum(words(1), (struct array4) { { 4, 5 } }, (struct array5) { { 1, 0, 0, 0, 2 } }) == 14.5)
+            IS(sum(words(1), (struct array_f64_2) { { 4, 5 } }, (struct array_i32_5) { { 1, 0, 0, 0, 2 } }) == 14.5)
             IS(back(2)._0 == 2.5f && back(2)._1 == 2 && again(4) == 18 && calls(1) == 6)
             return 0;
         }\n";

@@ -61,7 +61,15 @@ impl Place {
     }
 
     fn lock(&self, folder: &str) -> String {
-        std::fs::read_to_string(self.0.path(folder).join("nyala.lock")).unwrap_or_default()
+        self.text(&format!("{folder}/nyala.lock"))
+    }
+
+    fn manifest(&self, folder: &str) -> String {
+        self.text(&format!("{folder}/nyala.toml"))
+    }
+
+    fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.0.path(path)).unwrap_or_default()
     }
 }
 
@@ -220,9 +228,16 @@ fn revisions_are_locked() {
     // A lock that does not fit.
     std::fs::remove_file(place.0.path("demo/nyala.lock")).unwrap();
     let said = err(main(&["--locked"]));
-    assert!(said.contains("`nyala.lock` has no commit of `geo`"), "{said}");
-    assert_eq!(main(&[]).status.code(), Some(6));
+    assert!(said.contains("`nyala.lock` does not have `geo`"), "{said}");
+    // What is missing is said once.
+    assert!(!said.contains("no-such-library"), "{said}");
+    // The branch is where it was fetched last.
+    assert_eq!(main(&["--offline"]).status.code(), Some(6));
     assert!(place.lock("demo").contains(&second));
+    place.write("demo/nyala.toml", &place.manifest("demo").replace("\"main\"", "\"other\""));
+    let said = err(main(&["--locked"]));
+    assert!(said.contains("`nyala.lock` has `geo` at `main`, and not at `other`"), "{said}");
+    place.write("demo/nyala.toml", &place.manifest("demo").replace("\"other\"", "\"main\""));
     place.write("demo/nyala.lock", &place.lock("demo").replace(&second, &first));
     let said = err(main(&[]));
     assert!(said.contains("has the tree") && said.contains("nyala.lock"), "{said}");
