@@ -1,57 +1,9 @@
-//! The driver as a library (source in; program, function, object, report out), the pipelines, and the command.
+//! The command, with what only it has: the language server, pages about libraries, tuning, printing of diagnostics.
 //!
-//! ```text
-//! let front = FrontEnd::new(Options::default(), Files::of("pow.impala", text));    // never fails: see `front.report`
-//! let graph = front.graph()?;
-//! let residual = graph.residual()?;
-//! let program = residual.flat()?.load(&[])?;
-//! let result = program.call_i32("pow5");
-//! ```
+//! What compiles and runs programs is `nyala_driver`, which other programs have as `nyala_embed`. This library is for the tests of
+//! the command's parts.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod benchmarks;
-pub mod build;
-pub mod cache;
-mod closures;
-pub mod code;
-pub mod compiled_c;
-mod devices;
-pub mod diagnostics;
 pub mod doc;
-mod emit;
-mod ensures;
-pub mod explain;
-mod faults;
-pub mod files;
-pub mod flat;
-pub mod front;
-pub mod graph;
-pub mod json;
-pub mod libraries;
 pub mod lsp;
-mod one_function;
-mod options;
-pub mod outputs;
-pub mod packages;
-pub mod pipelines;
-mod progress;
-pub mod report;
-pub mod run;
-mod statics;
-pub mod testing;
-pub mod tuning;
-
-pub use code::Code;
-pub use devices::CodeOf;
-pub use emit::{Text, emit, emit_deepest_loop, emit_drivers_code, run_pass};
-pub use flat::Flat;
-pub use front::{Files, FrontEnd, Trees};
-pub use graph::{Graph, Residual};
-pub use options::*;
-pub use report::{Failed, Report, Timing};
-
-/// Writes out what programs of this process have printed.
-pub fn flush() {
-    nyala_runtime::nyala_flush();
-}

@@ -34,9 +34,6 @@ mod positions;
 mod queries;
 mod symbols;
 
-use crate::Options;
-use crate::files::identity;
-use crate::front::FrontEnd;
 use analysis::{Root, View};
 use evaluation::Evaluation;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
@@ -45,6 +42,9 @@ use lsp_types::{
     PositionEncodingKind, PublishDiagnosticsParams, RenameOptions, ServerCapabilities, SignatureHelpOptions,
     TextDocumentContentChangeEvent, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
 };
+use nyala_driver::Options;
+use nyala_driver::files::identity;
+use nyala_driver::front::FrontEnd;
 use positions::{Lines, path_of, uri_of};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -361,7 +361,7 @@ impl Server<'_> {
         let (of, before) = (known.root.clone(), known.front.clone());
         let options = Options {
             prelude: self.options.prelude && !of.is_prelude,
-            tuned: Some(crate::tuning::file_of(root)),
+            tuned: Some(nyala_driver::tuning::file_of(root)),
             ..self.options.clone()
         };
         self.survive(&format!("the program of {}", root.display()), |server| {

@@ -10,7 +10,7 @@ pub mod reduce;
 use crate::queue::{own_seconds, this_program};
 use crate::{Tally, root};
 use mutate::Corpus;
-use nyala::{Files, FrontEnd, Options};
+use nyala_driver::{Files, FrontEnd, Options};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -295,7 +295,8 @@ mod tests {
     #[test]
     fn all_of_the_grammar_is_read() {
         let text = include_str!("../../../fuzz/syntax.impala");
-        let trees = nyala::Trees::new(nyala::Options::default(), nyala::Files::of("syntax.impala", text));
+        let trees =
+            nyala_driver::Trees::new(nyala_driver::Options::default(), nyala_driver::Files::of("syntax.impala", text));
         assert!(!trees.report.sink.has_errors(), "{}", trees.report.render(false));
     }
 

@@ -20,7 +20,7 @@ mod sort;
 mod suites;
 
 use crate::root;
-use nyala::{Failed, Files, FrontEnd, Options, Report};
+use nyala_driver::{Failed, Files, FrontEnd, Options, Report};
 use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -8,8 +8,8 @@
 //! Separate from the other text tests since it counts in all programs: tests, libraries, examples and benchmarks.
 
 use crate::{root, texts};
-use nyala::{Flat, FrontEnd, testing};
 use nyala_base::Span;
+use nyala_driver::{Flat, FrontEnd, testing};
 use nyala_flat::{Callee, InstOp, Module, Terminator};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ fn count_file(path: &Path) -> Option<Counts> {
         places.push((report.sources.name(span.file).into(), line, column));
     }
     if !places.is_empty() {
-        let report = nyala::explain::explain(&graph).ok()?.report;
+        let report = nyala_driver::explain::explain(&graph).ok()?.report;
         let listed = report
             .closures
             .into_iter()

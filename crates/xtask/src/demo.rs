@@ -25,9 +25,9 @@ pub fn run() -> Result<bool, String> {
         let len = source[from..].find(end).map_or(0, |n| n + end.len());
         println!("{}", &source[from..from + len]);
     }
-    let files = nyala::Files::of(program, source.as_str());
+    let files = nyala_driver::Files::of(program, source.as_str());
     println!("── what partial evaluation leaves of it: the innermost loop of `blur_tiled`, away from the border ──\n");
-    let made = nyala::emit_deepest_loop(&nyala::Options::default(), &files, "blur_tiled");
+    let made = nyala_driver::emit_deepest_loop(&nyala_driver::Options::default(), &files, "blur_tiled");
     let (text, _) = made.map_err(|failed| failed.render(false))?;
     println!("{text}");
     println!(

@@ -9,8 +9,8 @@
 //! | `;! interpreter: limitation` | the interpreter gives this error for every query |
 //! | `;! machine: x86_64` | code runs there only; on others it is just read and printed |
 
-use nyala::pipelines::Form;
-use nyala::{Graph, Options, testing};
+use nyala_driver::pipelines::Form;
+use nyala_driver::{Graph, Options, testing};
 use nyala_ir::{Prim, Ty, TyKind, World};
 use std::fmt::Write as _;
 

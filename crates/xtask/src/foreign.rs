@@ -6,8 +6,8 @@
 
 use crate::texts::{self, output_within};
 use crate::{Tally, root, sh};
-use nyala::build::Kind;
-use nyala::testing;
+use nyala_driver::build::Kind;
+use nyala_driver::testing;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -186,7 +186,7 @@ fn run_file(machine: &Machine, cpu: Option<&str>, emulated: &str, path: &Path) -
     if let Err(e) = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&main, calls(&suite))) {
         return Outcome::Failed(e.to_string());
     }
-    if let Err(failed) = nyala::FrontEnd::new(options, files).build(Kind::Obj, &object, &[]) {
+    if let Err(failed) = nyala_driver::FrontEnd::new(options, files).build(Kind::Obj, &object, &[]) {
         let said = failed.render(false);
         let limitation = said.lines().find_map(|l| l.strip_prefix("error[limitation]: "));
         return limitation.map_or(Outcome::Failed(said.clone()), |why| Outcome::Skipped(why.into()));

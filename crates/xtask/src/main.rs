@@ -403,7 +403,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     }
     phase("end");
     if quick {
-        let engines = nyala::testing::ENGINES.iter().map(|e| e.name);
+        let engines = nyala_driver::testing::ENGINES.iter().map(|e| e.name);
         let engines: Vec<&str> = engines.filter(|name| !texts::QUICK_ENGINES.contains(name)).collect();
         println!(
             "left out by --quick: crates/*/tests; text tests under {}, for older processors, and their closures; random bodies of \

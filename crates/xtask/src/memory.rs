@@ -16,8 +16,8 @@
 
 use crate::queue::cache_folder;
 use crate::work::texts_below;
-use nyala::cache::Cache;
-use nyala::{Graph, Options, testing};
+use nyala_driver::cache::Cache;
+use nyala_driver::{Graph, Options, testing};
 use nyala_runtime::CacheKey;
 use std::sync::OnceLock;
 
@@ -25,11 +25,11 @@ use std::sync::OnceLock;
 const INTERPRETED: &[&str] = &[
     "Cargo.lock",
     "crates/base/src",
+    "crates/driver/src/run.rs",
+    "crates/driver/src/testing.rs",
     "crates/files/src",
     "crates/interp/src",
     "crates/ir/src",
-    "crates/nyala/src/run.rs",
-    "crates/nyala/src/testing.rs",
     "crates/runtime/src",
 ];
 /// What decides how it is compiled and runs.
@@ -37,6 +37,7 @@ const COMPILED: &[&str] = &[
     "Cargo.lock",
     "crates/base/src",
     "crates/checks/src",
+    "crates/driver/src",
     "crates/files/src",
     "crates/flat/src",
     "crates/gen-c/src",
@@ -45,7 +46,6 @@ const COMPILED: &[&str] = &[
     "crates/interp/src",
     "crates/ir/src",
     "crates/kernels/src",
-    "crates/nyala/src",
     "crates/runtime/src",
     "crates/schedule/src",
     "crates/specialize/src",
@@ -103,7 +103,7 @@ mod tests {
     fn results_depend_on_graph_engine_and_tests() {
         let key = |text: &str, engine: usize, wrap: bool| {
             let suite = testing::find("a.impala", text);
-            let mut files = nyala::Files::of("a.impala", text);
+            let mut files = nyala_driver::Files::of("a.impala", text);
             files.add("a.impala", suite.entries.clone());
             let engine = testing::ENGINES[engine];
             let options = Options { wrap, ..Options::default() };

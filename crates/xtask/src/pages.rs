@@ -15,7 +15,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     index += "The output of `nyala explain-error`, a page for each code. The format of diagnostics, also as data for programs:\n\
               [diagnostics](../diagnostics.md).\n\n| code | |\n|---|---|\n";
     let mut pages = Vec::new();
-    for code in nyala::diagnostics::all() {
+    for code in nyala_driver::diagnostics::all() {
         let name = code.name();
         let _ = writeln!(index, "| [{name}]({name}.md) | {} |", code.summary());
         let text = format!("{}# {name}\n\n{}", made(&format!("`diagnostics/{}.rs`", code.module)), code.explanation());

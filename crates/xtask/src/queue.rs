@@ -240,7 +240,7 @@ pub fn cache_folder() -> PathBuf {
 /// The C compiler as tests call it, so that warnings about generated text are faults: `CC` for programs under test.
 pub fn strict_compiler() -> String {
     let named = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
-    format!("{} {}", named.as_deref().unwrap_or("cc"), nyala::compiled_c::STRICT.join(" "))
+    format!("{} {}", named.as_deref().unwrap_or("cc"), nyala_driver::compiled_c::STRICT.join(" "))
 }
 
 /// The path of this executable, which Cargo may have replaced in the meantime.

@@ -12,7 +12,7 @@
 //! prelude.
 
 use crate::{root, sh, texts};
-use nyala::testing;
+use nyala_driver::testing;
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

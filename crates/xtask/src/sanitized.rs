@@ -6,7 +6,7 @@
 use crate::queue::{Answer, Order};
 use crate::texts::{self, output_within};
 use crate::{Tally, root};
-use nyala::{compiled_c, testing};
+use nyala_driver::{compiled_c, testing};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -60,7 +60,7 @@ fn test(path: &Path, text: &str) -> Result<Option<String>, String> {
     }
     let (options, mut files) = texts::program(path, text);
     files.add(path.display().to_string(), suite.entries.clone());
-    let c = match nyala::emit(&options, &files, "c", None) {
+    let c = match nyala_driver::emit(&options, &files, "c", None) {
         Ok((c, _)) => c,
         Err(failed) if texts::is_limitation(&failed) => return Ok(Some(texts::first_error(&failed))),
         Err(failed) => return Err(failed.render(false)),

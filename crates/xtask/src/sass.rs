@@ -11,7 +11,7 @@ use std::path::Path;
 /// A kernel's machine code.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Code {
-    facts: nyala::explain::kernels::Code,
+    facts: nyala_driver::explain::kernels::Code,
     /// Instructions, without those that only fill lines.
     instructions: u64,
 }
@@ -26,7 +26,7 @@ const NOP: u16 = 0x918;
 
 /// Adds the kernels of a program, from the assembler's words (`-v`) and its machine code. `which` is 0 for PTX, 1 for nvcc.
 pub fn add(codes: &mut Codes, program: &str, which: usize, said: &str, cubin: &[u8]) {
-    for (kernel, facts) in nyala::explain::kernels::codes(said) {
+    for (kernel, facts) in nyala_driver::explain::kernels::codes(said) {
         codes.entry((program.into(), kernel)).or_default()[which] = Some(Code { facts, instructions: 0 });
     }
     let Ok(file) = object::File::parse(cubin) else { return };

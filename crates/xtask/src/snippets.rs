@@ -15,7 +15,7 @@
 //! `x bless` writes the blocks with outputs.
 
 use crate::{root, texts};
-use nyala::{Failed, Files, FrontEnd, Options};
+use nyala_driver::{Failed, Files, FrontEnd, Options};
 use std::path::{Path, PathBuf};
 
 /// The current program of a page.
@@ -111,13 +111,13 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
     let options = Options { verify: true, cpu, ..Options::default() };
     let files = Files::of(&program.name, &program.text);
     let text = match (what, words) {
-        ("residual" | "flat", [function]) => nyala::emit(&options, &files, what, Some(function)),
-        ("opencl", []) => nyala::emit(&options, &files, what, None),
-        ("flat", [function, "loop"]) => nyala::emit_deepest_loop(&options, &files, function),
+        ("residual" | "flat", [function]) => nyala_driver::emit(&options, &files, what, Some(function)),
+        ("opencl", []) => nyala_driver::emit(&options, &files, what, None),
+        ("flat", [function, "loop"]) => nyala_driver::emit_deepest_loop(&options, &files, function),
         ("explain", [] | [_]) => {
             let graph = FrontEnd::new(options, files).graph();
-            graph.and_then(|graph| nyala::explain::explain(&graph)).and_then(|mut explained| {
-                let text = nyala::explain::text(&explained.report, words.first().copied(), 10);
+            graph.and_then(|graph| nyala_driver::explain::explain(&graph)).and_then(|mut explained| {
+                let text = nyala_driver::explain::text(&explained.report, words.first().copied(), 10);
                 let report = &mut explained.residual.report;
                 text.map_err(|d| report.report(*d)).map(|text| (text, std::mem::take(report)))
             })

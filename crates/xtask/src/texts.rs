@@ -2,7 +2,7 @@
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `//? f(2, 5) == 32` | holds under every engine, the arguments known and unknown ([`nyala::testing`]) |
+//! | `//? f(2, 5) == 32` | holds under every engine, the arguments known and unknown ([`nyala_driver::testing`]) |
 //! | `fn test_f() -> () { … }` | comes to its end under every engine |
 //! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
@@ -26,8 +26,8 @@ use crate::costs::{self, Part, Table, Verdict};
 use crate::memory::Known;
 use crate::queue::{Answer, Order};
 use crate::{Tally, root};
-use nyala::{Failed, Files, FrontEnd, Graph, Options, Report, testing};
 use nyala_base::Severity;
+use nyala_driver::{Failed, Files, FrontEnd, Graph, Options, Report, testing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -482,7 +482,7 @@ pub fn program(path: &Path, text: &str) -> (Options, Files) {
     if !path.starts_with(root().join("tests/ui")) {
         deny.push("ensure-failed".into());
     }
-    let device = if is_on_host(text) { nyala::Device::Host } else { nyala::Device::Own };
+    let device = if is_on_host(text) { nyala_driver::Device::Host } else { nyala_driver::Device::Own };
     let cpu = cpu(Tier::Gate).map(String::from);
     let mut files = Files::of(path.display().to_string(), text);
     for other in files_of_library(path) {
@@ -516,32 +516,32 @@ fn files_of_library(path: &Path) -> Vec<PathBuf> {
 /// The program at a stage, as `nyala emit` prints it.
 fn stage(path: &Path, text: &str, stage: &str) -> Result<String, String> {
     let (options, files) = program(path, text);
-    let text = nyala::emit(&options, &files, stage, None);
+    let text = nyala_driver::emit(&options, &files, stage, None);
     text.map(|(text, _)| text).map_err(|failed| failed.render(false))
 }
 
 /// The output of `nyala explain`, for the program or for one function.
 fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, String> {
-    let explained = graph(path, text).and_then(|graph| nyala::explain::explain(&graph));
+    let explained = graph(path, text).and_then(|graph| nyala_driver::explain::explain(&graph));
     let mut explained = explained.map_err(|failed| failed.render(false))?;
-    let said = nyala::explain::text(&explained.report, function, usize::MAX);
+    let said = nyala_driver::explain::text(&explained.report, function, usize::MAX);
     said.map_err(|d| explained.residual.report.report(*d).render(false))
 }
 
 /// The output of `nyala explain --vector`.
 fn lanes(path: &Path, text: &str) -> Result<String, String> {
     let residual = graph(path, text).and_then(|graph| graph.residual());
-    match residual.and_then(|residual| nyala::explain::vector_code::notes(residual, None)) {
-        Ok((notes, report)) => Ok(nyala::explain::vector_code::text(&report.sources, &notes)),
+    match residual.and_then(|residual| nyala_driver::explain::vector_code::notes(residual, None)) {
+        Ok((notes, report)) => Ok(nyala_driver::explain::vector_code::text(&report.sources, &notes)),
         Err(failed) => Err(failed.render(false)),
     }
 }
 
 /// The output of `nyala explain --kernels`.
 fn kernels(path: &Path, text: &str) -> Result<String, String> {
-    let flat = graph(path, text).and_then(|graph| graph.residual()?.split(&nyala::pipelines::LLVM));
-    let found = flat.map(|flat| nyala::explain::kernels::kernels(&flat, None));
-    found.map(|kernels| nyala::explain::kernels::text(&kernels)).map_err(|failed| failed.render(false))
+    let flat = graph(path, text).and_then(|graph| graph.residual()?.split(&nyala_driver::pipelines::LLVM));
+    let found = flat.map(|flat| nyala_driver::explain::kernels::kernels(&flat, None));
+    found.map(|kernels| nyala_driver::explain::kernels::text(&kernels)).map_err(|failed| failed.render(false))
 }
 
 fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
@@ -734,8 +734,8 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
         None if stage_name == "explain" => {
             return check_count(rule, &explained(path, text, function)?, pattern, relation, n);
         }
-        None => nyala::emit(&options, &files, stage_name, function),
-        Some(&"loop") => nyala::emit_deepest_loop(&options, &files, function.unwrap_or("main")),
+        None => nyala_driver::emit(&options, &files, stage_name, function),
+        Some(&"loop") => nyala_driver::emit_deepest_loop(&options, &files, function.unwrap_or("main")),
         Some(_) => return Err(malformed()),
     };
     let (found, _) = found.map_err(|failed| failed.render(false))?;
@@ -760,7 +760,7 @@ fn check_same_residual(path: &Path, text: &str, rule: &str) -> Result<(), String
     let other_text = std::fs::read_to_string(&other).map_err(|e| format!("cannot read {}: {e}", other.display()))?;
     let residual = |path: &Path, text: &str| {
         let (options, files) = program(path, text);
-        let emitted = nyala::emit(&options, &files, "residual", Some(function));
+        let emitted = nyala_driver::emit(&options, &files, "residual", Some(function));
         emitted.map(|(text, _)| text).map_err(|failed| failed.render(false))
     };
     let (here, there) = (residual(path, text)?, residual(&other, &other_text)?);
@@ -860,7 +860,7 @@ fn run_ir(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
     if pass.trim() == "run" {
         return crate::evaluate::run(text, faults);
     }
-    let found = match nyala::run_pass(pass.trim(), input) {
+    let found = match nyala_driver::run_pass(pass.trim(), input) {
         Ok(found) => found,
         Err(e) => return faults.push(e),
     };

@@ -274,7 +274,7 @@ fn citations(line: &str) -> impl Iterator<Item = &str> {
 /// wording nowhere else. It must have a test: a folder of `tests/ui` or, if no program can cause it, a test of the
 /// command.
 fn check_diagnostics(faults: &mut Vec<String>) {
-    let codes: Vec<String> = nyala::diagnostics::all().iter().map(|c| c.name()).collect();
+    let codes: Vec<String> = nyala_driver::diagnostics::all().iter().map(|c| c.name()).collect();
     let mut command_tests = String::new();
     for path in rust_files() {
         let text = std::fs::read_to_string(&path).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::queue::{Answer, Order, cache_folder};
 use crate::{bad_input, random, random_patterns, root, texts};
-use nyala::cache::Objects;
+use nyala_driver::cache::Objects;
 use std::sync::Mutex;
 use std::time::Duration;
 

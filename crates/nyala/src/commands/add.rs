@@ -1,11 +1,11 @@
 //! `nyala add`: a dependency more in the manifest.
 
 use super::{FAILED, show_all};
-use nyala::Options;
-use nyala::diagnostics::{bad_manifest, cannot_read, cannot_write, no_such_package};
-use nyala::packages::{self, MANIFEST, quote};
-use nyala::report::Report;
 use nyala_base::{Diagnostic, Sources, Span};
+use nyala_driver::Options;
+use nyala_driver::diagnostics::{bad_manifest, cannot_read, cannot_write, no_such_package};
+use nyala_driver::packages::{self, MANIFEST, quote};
+use nyala_driver::report::Report;
 use std::path::{Path, PathBuf};
 
 /// Add a dependency to the package of this folder
@@ -53,7 +53,7 @@ impl Add {
             Box::new(no_such_package::error(Span::NONE, why).hint(hint))
         })?;
         let manifest = folder.join(MANIFEST);
-        let old = nyala::files::read(&manifest).map_err(|e| Box::new(cannot_read::error(&manifest, &e)))?;
+        let old = nyala_driver::files::read(&manifest).map_err(|e| Box::new(cannot_read::error(&manifest, &e)))?;
         packages::check_name(&self.name).map_err(refuse)?;
         let value = self.value(&folder).map_err(refuse)?;
         let new = packages::with_dependency(&old, &self.name, &value)

@@ -1,10 +1,12 @@
-//! `nyala bench`: measures the functions `bench…` of a program. [`nyala::benchmarks`] measures; this file has the table and the
+//! `nyala bench`: measures the functions `bench…` of a program. [`benchmarks`] measures; this file has the table and the
 //! comparison with a baseline.
 
+mod benchmarks;
+
 use super::{Answer, FAILED, Input, USAGE, show, with_files};
-use nyala::benchmarks::{self, Measured};
-use nyala::diagnostics::{cannot_read, cannot_write};
-use nyala::{Failed, Files, FrontEnd, Options, Report, tuning};
+use benchmarks::Measured;
+use nyala_driver::diagnostics::{cannot_read, cannot_write};
+use nyala_driver::{Failed, Files, FrontEnd, Options, Report, tuning};
 use nyala_runtime::asked_to_stop;
 use serde_json::{Map, Value, json};
 use std::io::IsTerminal;
@@ -138,7 +140,7 @@ fn read(file: &Path) -> Result<Map<String, Value>, Failed> {
     if !file.exists() {
         return Ok(Map::new());
     }
-    let text = nyala::files::read(file).map_err(|e| report.report(cannot_read::error(file, &e)))?;
+    let text = nyala_driver::files::read(file).map_err(|e| report.report(cannot_read::error(file, &e)))?;
     let parsed = serde_json::from_str(&text).map_err(|e| e.to_string());
     parsed.map_err(|e| report.report(cannot_read::error(file, &format!("no results of `nyala bench`: {e}"))))
 }

@@ -2,8 +2,8 @@
 
 use super::{Input, with_files_of};
 use clap::ValueEnum;
-use nyala::build::Kind;
-use nyala::outputs::{is_linked, kind_of};
+use nyala_driver::build::Kind;
+use nyala_driver::outputs::{is_linked, kind_of};
 use std::path::PathBuf;
 
 /// Compile a program to an executable, object, library or C header
@@ -78,17 +78,17 @@ impl Build {
             eprintln!("error: only executables and shared libraries are linked with {}", linked[0].display());
             return super::USAGE;
         }
-        let options = |o: &mut nyala::Options| {
+        let options = |o: &mut nyala_driver::Options| {
             o.target = self.target.clone();
             o.debug = self.debug;
             o.sanitizer = self.sanitize.map(|s| match s {
                 SanitizerName::Address => nyala_gen_llvm::Sanitizer::Address,
                 SanitizerName::Thread => nyala_gen_llvm::Sanitizer::Thread,
             });
-            o.cache = nyala::cache::Objects::of_user().filter(|_| self.cached);
+            o.cache = nyala_driver::cache::Objects::of_user().filter(|_| self.cached);
         };
         with_files_of(&self.input, options, |options, files| {
-            Ok((0, nyala::FrontEnd::new(options, files).build(kind, &self.out, &linked)?))
+            Ok((0, nyala_driver::FrontEnd::new(options, files).build(kind, &self.out, &linked)?))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `nyala check`: silence, or diagnostics.
 
 use super::{Input, with_files};
-use nyala::{Code, FrontEnd};
+use nyala_driver::{Code, FrontEnd};
 
 /// Check a program, up to the text that LLVM gets, and print its diagnostics, if there are any. With `--no-pe`, only names,
 /// types and the like

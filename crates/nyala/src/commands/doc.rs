@@ -1,10 +1,10 @@
 //! `nyala doc`: finds the files and libraries that are to be documented, and writes the pages.
 
 use super::{FAILED, USAGE, show_all};
-use nyala::diagnostics::{cannot_read, cannot_write};
 use nyala::doc::{self, Format, Source};
-use nyala::libraries;
 use nyala_base::{Diagnostic, Sink, Sources};
+use nyala_driver::diagnostics::{cannot_read, cannot_write};
+use nyala_driver::libraries;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ impl Found {
         if !self.places.insert(path.canonicalize().unwrap_or_else(|_| path.into())) {
             return;
         }
-        match nyala::files::read(path) {
+        match nyala_driver::files::read(path) {
             Ok(text) => self.files.push(Source { module, file: path.display().to_string(), text, shared: false }),
             Err(e) => self.errors.push(cannot_read::error(path, &e)),
         }

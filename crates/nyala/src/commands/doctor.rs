@@ -1,8 +1,8 @@
 //! `nyala doctor`: tries out what works on this machine, and says how to get the rest.
 
 use super::FAILED;
-use nyala::build::Kind;
-use nyala::{Files, FrontEnd, Options, Report};
+use nyala_driver::build::Kind;
+use nyala_driver::{Files, FrontEnd, Options, Report};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -77,7 +77,7 @@ impl Doctor {
                 None => line(State::Missing, &what, "set XDG_CACHE_HOME or HOME to an absolute path"),
             }
         }
-        let libraries = nyala::libraries::embedded().collect::<Vec<_>>().join(", ");
+        let libraries = nyala_driver::libraries::embedded().collect::<Vec<_>>().join(", ");
         line(State::Works, "libraries", &libraries);
         for line_of_platform in nyala_runtime::device_overview().iter().skip(1) {
             let (_, text) = line_of_platform.split_once(", ").unwrap_or_default();

@@ -2,11 +2,11 @@
 
 use super::{Input, with_files_of};
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use nyala::Report;
-use nyala::diagnostics::cannot_write;
-use nyala::files::{check_output, check_place};
-use nyala::outputs::stage_of;
-use nyala::pipelines;
+use nyala_driver::Report;
+use nyala_driver::diagnostics::cannot_write;
+use nyala_driver::files::{check_output, check_place};
+use nyala_driver::outputs::stage_of;
+use nyala_driver::pipelines;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -47,15 +47,15 @@ impl Emit {
             Some(Ok(Some(stage))) => stage,
             Some(Ok(None)) | None => self.stage.as_deref().unwrap_or("residual"),
         };
-        let options = |o: &mut nyala::Options| o.target = self.target.clone();
+        let options = |o: &mut nyala_driver::Options| o.target = self.target.clone();
         with_files_of(&self.input, options, |options, files| {
             let mut report = Report::default();
             self.out.as_ref().map_or(Ok(()), |out| check_place(out)).map_err(|d| report.report(*d))?;
             let extension = self.out.as_ref().and_then(|o| o.extension()).and_then(|e| e.to_str()).unwrap_or_default();
-            let (text, mut report) = match nyala::emit_drivers_code(&options, &files, stage, extension) {
+            let (text, mut report) = match nyala_driver::emit_drivers_code(&options, &files, stage, extension) {
                 Some(code) => code?,
                 None => {
-                    let (text, report) = nyala::emit(&options, &files, stage, self.function.as_deref())?;
+                    let (text, report) = nyala_driver::emit(&options, &files, stage, self.function.as_deref())?;
                     (text.into_bytes(), report)
                 }
             };

@@ -1,10 +1,10 @@
 //! `nyala explain`: reports what partial evaluation did at each call, and why.
 
 use super::{Answer, Input, with_files};
-use nyala::diagnostics::cannot_write;
-use nyala::files::check_output;
-use nyala::pipelines::LLVM;
-use nyala::{FrontEnd, Graph, Report, explain};
+use nyala_driver::diagnostics::cannot_write;
+use nyala_driver::files::check_output;
+use nyala_driver::pipelines::LLVM;
+use nyala_driver::{FrontEnd, Graph, Report, explain};
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! `nyala explain-error`: explains the code of an error, with an example and what to write instead.
 
 use super::USAGE;
-use nyala::diagnostics;
+use nyala_driver::diagnostics;
 use std::io::Write;
 
 /// Explain diagnostics by their codes; list all codes if none is given

@@ -1,8 +1,8 @@
 //! `nyala fmt`: files in their canonical form.
 
 use super::{FAILED, show_all};
-use nyala::diagnostics::{cannot_read, cannot_write};
 use nyala_base::{Diagnostic, Sources};
+use nyala_driver::diagnostics::{cannot_read, cannot_write};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -49,10 +49,11 @@ impl Fmt {
     fn file(&self, path: &Path) -> u8 {
         let is_stdin = super::is_standard_input(path);
         let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
-        let text = match if is_stdin { nyala::files::read_standard_input() } else { nyala::files::read(path) } {
-            Ok(text) => text,
-            Err(why) => return self.fail(&[cannot_read::error(Path::new(&name), &why)], &Sources::new()),
-        };
+        let text =
+            match if is_stdin { nyala_driver::files::read_standard_input() } else { nyala_driver::files::read(path) } {
+                Ok(text) => text,
+                Err(why) => return self.fail(&[cannot_read::error(Path::new(&name), &why)], &Sources::new()),
+            };
         let mut sources = Sources::new();
         let file = sources.add(name.clone(), text.clone());
         let formatted = match nyala_syntax::format(file, &text) {

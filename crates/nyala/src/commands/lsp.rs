@@ -1,7 +1,7 @@
 //! `nyala lsp`: a language server on standard input and output.
 
 use lsp_server::Connection;
-use nyala::Options;
+use nyala_driver::Options;
 use std::path::PathBuf;
 
 /// Serve an editor: diagnostics, hover, completion and the like, by the Language Server Protocol on standard input and

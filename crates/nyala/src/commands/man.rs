@@ -1,7 +1,7 @@
 //! `nyala man`: pages for `man`, one for the command and one for each verb, made of what `--help` says.
 
 use super::FAILED;
-use nyala::diagnostics::cannot_write;
+use nyala_driver::diagnostics::cannot_write;
 use std::path::{Path, PathBuf};
 
 /// Write pages for `man` into a folder

@@ -21,9 +21,9 @@ pub mod tune;
 pub mod version;
 
 use clap::Args;
-use nyala::diagnostics::cannot_read;
-use nyala::{Device, Failed, Files, Options, Report};
 use nyala_base::{Diagnostic, Severity, Sources};
+use nyala_driver::diagnostics::cannot_read;
+use nyala_driver::{Device, Failed, Files, Options, Report};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -166,7 +166,7 @@ impl Input {
 
 fn parse_define(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as WIDTH=640")?;
-    if nyala::tuning::is_name(name) {
+    if nyala_driver::tuning::is_name(name) {
         Ok((name.into(), value.into()))
     } else {
         Err(format!("`{name}` is no name of a static"))
@@ -218,8 +218,10 @@ fn parse_checks(list: &str) -> Result<nyala_checks::Checks, String> {
 
 fn parse_cuda(name: &str) -> Result<String, String> {
     let known = nyala_ir::target::cpus("nvptx64");
-    let is_known = name == nyala::CUDA_SOURCE || known.contains(&name);
-    is_known.then(|| name.into()).ok_or_else(|| format!("known are {} and {}", known.join(", "), nyala::CUDA_SOURCE))
+    let is_known = name == nyala_driver::CUDA_SOURCE || known.contains(&name);
+    is_known
+        .then(|| name.into())
+        .ok_or_else(|| format!("known are {} and {}", known.join(", "), nyala_driver::CUDA_SOURCE))
 }
 
 fn parse_amdgpu(name: &str) -> Result<String, String> {
@@ -237,7 +239,7 @@ fn parse_width(text: &str) -> Result<u32, String> {
 
 /// Parses the code of a diagnostic.
 fn parse_warning(code: &str) -> Result<String, String> {
-    let codes: Vec<String> = nyala::diagnostics::all().iter().map(nyala_base::Code::name).collect();
+    let codes: Vec<String> = nyala_driver::diagnostics::all().iter().map(nyala_base::Code::name).collect();
     if codes.iter().any(|c| c == code) {
         return Ok(code.into());
     }
@@ -293,7 +295,7 @@ pub fn with_files_of(
             .files
             .first()
             .filter(|f| !input.no_tune && !is_standard_input(f))
-            .map(|f| nyala::tuning::file_of(f)),
+            .map(|f| nyala_driver::tuning::file_of(f)),
         device: input.device(),
         cuda: input.cuda.clone(),
         amdgpu: input.amdgpu.clone(),
@@ -310,7 +312,11 @@ pub fn with_files_of(
     options(&mut all);
     let (mut files, mut unread) = (Files::default(), Report::default());
     for path in &input.files {
-        let read = if is_standard_input(path) { nyala::files::read_standard_input() } else { nyala::files::read(path) };
+        let read = if is_standard_input(path) {
+            nyala_driver::files::read_standard_input()
+        } else {
+            nyala_driver::files::read(path)
+        };
         match read {
             Ok(text) => files.add(path.display().to_string(), text),
             Err(e) => unread.sink.push(cannot_read::error(path, &e)),
@@ -346,7 +352,7 @@ fn has_color() -> bool {
 }
 
 fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String {
-    if json { nyala::json::line(d, sources) + "\n" } else { d.render(sources, color) }
+    if json { nyala_driver::json::line(d, sources) + "\n" } else { d.render(sources, color) }
 }
 
 /// Limit on the warnings that are printed as text.

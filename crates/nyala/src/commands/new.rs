@@ -2,8 +2,8 @@
 
 use super::USAGE;
 use super::add::fail;
-use nyala::diagnostics::cannot_write;
-use nyala::packages::{MANIFEST, check_name};
+use nyala_driver::diagnostics::cannot_write;
+use nyala_driver::packages::{MANIFEST, check_name};
 use std::path::{Path, PathBuf};
 
 /// Make a folder with a new package: a library, a program, a test and a benchmark

@@ -2,8 +2,8 @@
 
 use super::{Answer, Input, show, with_files_of};
 use clap::ValueEnum;
-use nyala::diagnostics::cannot_write;
-use nyala::{FrontEnd, Report};
+use nyala_driver::diagnostics::cannot_write;
+use nyala_driver::{FrontEnd, Report};
 use std::path::PathBuf;
 
 /// Compile a program and run it
@@ -48,8 +48,8 @@ impl Run {
     pub fn run(&self) -> u8 {
         nyala_runtime::end_by_lost_output();
         nyala_runtime::keep_kernels(!self.no_cache);
-        let options = |o: &mut nyala::Options| {
-            o.cache = if self.no_cache { None } else { nyala::cache::Objects::of_user() };
+        let options = |o: &mut nyala_driver::Options| {
+            o.cache = if self.no_cache { None } else { nyala_driver::cache::Objects::of_user() };
             o.debug = self.debug;
         };
         with_files_of(&self.input, options, |options, files| {
@@ -63,7 +63,7 @@ impl Run {
             }
             let residual = graph.residual()?;
             let (flat, loaded) = if self.engine == Engine::C {
-                let flat = residual.flat_for(&nyala::pipelines::C)?;
+                let flat = residual.flat_for(&nyala_driver::pipelines::C)?;
                 let loaded = flat.load_by_c(&self.load)?;
                 (flat, loaded)
             } else {
@@ -99,7 +99,7 @@ fn ended(code: i32) -> Answer {
 /// Reports memory of devices that the program has not released, and what is left in channels. Runs without optimization are
 /// for looking for faults.
 fn report_leaks() {
-    nyala::flush();
+    nyala_driver::flush();
     for (device, n, bytes) in nyala_runtime::device_memory_in_use() {
         let buffers = if n == 1 { "1 buffer".to_string() } else { format!("{n} buffers") };
         eprintln!("note: {buffers} of {bytes} bytes on device {device} not released");

@@ -2,10 +2,10 @@
 //! before and after each test. So a test that ends its process, or does not end, is only one failed test.
 
 use super::{FAILED, Input, USAGE, show_all, with_files};
-use nyala::diagnostics::{cannot_read, test_failed};
-use nyala::pipelines::Form;
-use nyala::testing::{self, ENGINES, Engine, Outcome, Suite};
 use nyala_base::Sources;
+use nyala_driver::diagnostics::{cannot_read, test_failed};
+use nyala_driver::pipelines::Form;
+use nyala_driver::testing::{self, ENGINES, Engine, Outcome, Suite};
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -95,7 +95,7 @@ impl Test {
         let mut files = Vec::new();
         let mut n_tests = 0;
         for path in paths {
-            let text = match nyala::files::read(&path) {
+            let text = match nyala_driver::files::read(&path) {
                 Ok(text) => text,
                 Err(e) => {
                     show_all(&[cannot_read::error(&path, &e)], &Sources::new(), self.input.json);
@@ -334,7 +334,7 @@ impl Test {
             }
             files.add(name.clone(), suite.entries.clone());
             let report = testing::run(&options, &files, &suite, engine, first, |i, outcome| {
-                nyala::flush();
+                nyala_driver::flush();
                 let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
                 match outcome {
                     None => {

@@ -1,15 +1,18 @@
-//! `nyala tune`: finds the fastest values of a program's statics on this machine. [`nyala::tuning::search`] decides
+//! `nyala tune`: finds the fastest values of a program's statics on this machine. [`search`](mod@search) decides
 //! which variants are tried; this file has the processes that compile and run them, and the report.
 
+mod plot;
+pub(super) mod search;
+
 use super::{Answer, Input, USAGE, with_files_of};
-use nyala::diagnostics::{cannot_write, not_measurable};
-use nyala::outputs::is_linked;
-use nyala::tuning::plot::{self, Bar, milliseconds};
-use nyala::tuning::search::{Found, Machine, Run, Trial, Variant, search};
-use nyala::tuning::{self, Parameter};
-use nyala::{Files, Options, Trees};
 use nyala_base::Diagnostic;
+use nyala_driver::diagnostics::{cannot_write, not_measurable};
+use nyala_driver::outputs::is_linked;
+use nyala_driver::tuning::{self, Parameter};
+use nyala_driver::{Files, Options, Trees};
 use nyala_runtime::asked_to_stop;
+use plot::{Bar, milliseconds};
+use search::{Found, Machine, Run, Trial, Variant, search};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -80,7 +83,7 @@ impl Tune {
             return USAGE;
         }
         let given = self.input.defines.clone();
-        let options = |o: &mut nyala::Options| {
+        let options = |o: &mut nyala_driver::Options| {
             o.defines.clear();
             o.tuned = None;
         };
@@ -670,7 +673,7 @@ impl Report<'_> {
     }
 
     fn json(&self) -> serde_json::Value {
-        let estimate = |e: Option<nyala::tuning::search::Estimate>, scale: f64| {
+        let estimate = |e: Option<search::Estimate>, scale: f64| {
             e.map(|e| serde_json::json!({ "median": e.median * scale, "low": e.low * scale, "high": e.high * scale }))
         };
         let variant = |trial: &Trial| {

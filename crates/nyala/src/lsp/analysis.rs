@@ -2,11 +2,11 @@
 //! loop, which decides when a program is checked.
 
 use super::positions::{Lines, path_of, uri_of};
-use crate::files::identity;
-use crate::front::{Files, FrontEnd, Trees};
-use crate::{Options, libraries};
 use lsp_types::{Location, Position, Uri};
 use nyala_base::{Diagnostic, FileId, Sources, Span};
+use nyala_driver::files::identity;
+use nyala_driver::front::{Files, FrontEnd, Trees};
+use nyala_driver::{Options, libraries};
 use nyala_sema::{Symbol, Symbols};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ fn parent_of(path: &Path) -> Option<PathBuf> {
         files.sort();
         files.truncate(MAX_FILES);
         files.into_iter().filter(|f| f != path).find(|f| {
-            let text = crate::files::read(f).unwrap_or_default();
+            let text = nyala_driver::files::read(f).unwrap_or_default();
             has_mod(&text, name) && files_of(f).contains(&identity(path))
         })
     })
@@ -83,7 +83,7 @@ fn has_mod(text: &str, name: &str) -> bool {
 
 /// The files that a file and its modules are in.
 fn files_of(path: &Path) -> Vec<PathBuf> {
-    let Ok(text) = crate::files::read(path) else { return Vec::new() };
+    let Ok(text) = nyala_driver::files::read(path) else { return Vec::new() };
     let trees = Trees::new(Options::default(), Files::of(path.display().to_string(), text));
     let files = trees.program().iter().filter_map(|tree| tree.file);
     files.map(|file| identity(Path::new(trees.report.sources.name(file)))).collect()
@@ -178,7 +178,7 @@ pub fn location(sources: &Sources, span: Span) -> Option<Location> {
 
 /// Writes the files of an embedded library to the user's cache. Returns the path of the one with this name.
 fn embedded(library: &str, name: &str) -> Option<PathBuf> {
-    let cache = crate::cache::Cache::of_user("sources")?;
+    let cache = nyala_driver::cache::Cache::of_user("sources")?;
     let folder = cache.folder().join(env!("CARGO_PKG_VERSION")).join(library).join("src");
     let mut found = None;
     let prefix = format!("<{library}>/");

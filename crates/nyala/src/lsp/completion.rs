@@ -3,12 +3,12 @@
 
 use super::analysis::View;
 use super::queries::documentation;
-use crate::libraries;
 use lsp_types::{
     CompletionItem, CompletionItemKind, Documentation, MarkupContent, MarkupKind, ParameterInformation, ParameterLabel,
     SignatureHelp, SignatureInformation, Uri,
 };
 use nyala_base::{Sink, Sources};
+use nyala_driver::libraries;
 use nyala_sema::{Symbol, SymbolKind};
 use std::path::PathBuf;
 

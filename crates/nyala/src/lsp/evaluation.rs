@@ -6,11 +6,11 @@
 
 use super::analysis::{View, location};
 use super::queries;
-use crate::explain::{Function, Place, Report, text};
-use crate::{Failed, FrontEnd, Graph, Options, explain};
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::{InitializeParams, Position, PublishDiagnosticsParams};
 use nyala_base::FileId;
+use nyala_driver::explain::{Function, Place, Report, text};
+use nyala_driver::{Failed, FrontEnd, Graph, Options, explain};
 use nyala_specialize::Progress;
 use nyala_syntax::ast::{self, ItemKind};
 use serde_json::{Value, json};
@@ -223,7 +223,7 @@ impl Evaluation {
         }
         for params in state.published.get(&job.root).into_iter().flatten() {
             let mut params = params.clone();
-            let path = super::positions::path_of(&params.uri).map(|p| crate::files::identity(&p));
+            let path = super::positions::path_of(&params.uri).map(|p| nyala_driver::files::identity(&p));
             let n = params.diagnostics.len();
             for finding in &findings.sink.diagnostics {
                 if let Some((of, diagnostic)) = queries::diagnostic(&|span| location(sources, span), finding)
@@ -257,7 +257,7 @@ impl Evaluation {
     fn residual(&self, show: Show) {
         let Show { id, front, name, steps } = show;
         let text = catch_unwind(AssertUnwindSafe(|| {
-            crate::emit::residual_of(watched(&front, &steps)?.residual()?, Some(&name))
+            nyala_driver::residual_of(watched(&front, &steps)?.residual()?, Some(&name))
         }));
         if steps.is_ended() {
             return self.refuse(id, ErrorCode::RequestCanceled, "canceled".into());
@@ -276,7 +276,7 @@ impl Evaluation {
 
     /// Lets the client open a text, which is written to the user's cache.
     fn show_document(&self, name: &str, text: &str) {
-        let Some(cache) = crate::cache::Cache::of_user("residual") else { return };
+        let Some(cache) = nyala_driver::cache::Cache::of_user("residual") else { return };
         let path = cache.folder().join(format!("{name}.residual"));
         let is_written =
             std::fs::create_dir_all(cache.folder()).and_then(|()| nyala_files::write(&path, text.as_bytes())).is_ok();

@@ -5,7 +5,7 @@
 use super::{pictures, slope};
 use crate::plots::{Line, Lines, Value};
 use crate::root;
-use nyala::{Failed, Files, FrontEnd, Options};
+use nyala_driver::{Failed, Files, FrontEnd, Options};
 use std::fmt::Write as _;
 use std::io::Write as _;
 

@@ -3,8 +3,8 @@
 //! known. Separate from the choice of programs, since files are checked like this, too.
 
 use super::{INPUTS, RESIDUAL_STEPS};
-use nyala::{Failed, Files, Flat, FrontEnd, Graph, Options, Report, Residual, Timing};
 use nyala_base::{Severity, SideTable};
+use nyala_driver::{Failed, Files, Flat, FrontEnd, Graph, Options, Report, Residual, Timing};
 use nyala_interp::Machine;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, World};
@@ -297,8 +297,8 @@ fn places(report: &Report) -> impl Iterator<Item = usize> {
 }
 
 /// The engine that a C compiler belongs to.
-fn by_c() -> &'static nyala::testing::Engine {
-    let mut engines = nyala::testing::ENGINES.iter();
+fn by_c() -> &'static nyala_driver::testing::Engine {
+    let mut engines = nyala_driver::testing::ENGINES.iter();
     engines.find(|e| e.back_end.name == "c").expect("the engine of the C back end")
 }
 

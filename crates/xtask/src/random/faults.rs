@@ -9,7 +9,7 @@
 use super::Rng;
 use crate::texts::output_within;
 use crate::{Tally, root};
-use nyala::{Files, FrontEnd, Options};
+use nyala_driver::{Files, FrontEnd, Options};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;

@@ -374,7 +374,7 @@ fn codes_are_explained() {
     let two = stdout(&explain(&["immutable", "not-a-place"]));
     assert!(two.contains("# immutable\n") && two.contains("\n# not-a-place\n"));
     let all = stdout(&explain(&[]));
-    for code in nyala::diagnostics::all() {
+    for code in nyala_driver::diagnostics::all() {
         assert!(all.lines().any(|l| l.starts_with(&format!("{} ", code.name()))), "{}", code.name());
     }
     let unknown = explain(&["filter-no-bool"]);

@@ -127,11 +127,11 @@ fn changes_nothing_and_knows_all_closures(files: Vec<PathBuf>) {
     let checks = move || {
         for file in files {
             let text = std::fs::read_to_string(&file).unwrap();
-            let options = nyala::Options { opt_level: 0, ..nyala::Options::default() };
-            let files = nyala::Files::of("p.impala", text);
-            let Ok((plain, _)) = nyala::emit(&options, &files, "residual", None) else { continue };
-            let Ok(graph) = nyala::FrontEnd::new(options, files).graph() else { continue };
-            let Ok(explained) = nyala::explain::explain(&graph) else { panic!("{}", file.display()) };
+            let options = nyala_driver::Options { opt_level: 0, ..nyala_driver::Options::default() };
+            let files = nyala_driver::Files::of("p.impala", text);
+            let Ok((plain, _)) = nyala_driver::emit(&options, &files, "residual", None) else { continue };
+            let Ok(graph) = nyala_driver::FrontEnd::new(options, files).graph() else { continue };
+            let Ok(explained) = nyala_driver::explain::explain(&graph) else { panic!("{}", file.display()) };
             let name = file.display();
             assert_eq!(plain, nyala_ir::print::print(&explained.residual.world), "{name}");
             assert_eq!(plain, nyala_ir::print::print_lines(&explained.residual.world).0, "{name}");

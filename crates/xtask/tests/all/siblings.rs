@@ -146,11 +146,11 @@ fn text_of(world: &nyala_ir::World, root: nyala_ir::Cont) -> String {
 fn differences(name: &str, text: &str) -> (Vec<String>, usize) {
     use nyala_ir::{Cont, Linkage, World};
     let graph = |others: &str| {
-        let mut files = nyala::Files::of(name, text);
+        let mut files = nyala_driver::Files::of(name, text);
         if !others.is_empty() {
             files.add("foreign", others);
         }
-        nyala::FrontEnd::new(nyala::Options::default(), files).graph()
+        nyala_driver::FrontEnd::new(nyala_driver::Options::default(), files).graph()
     };
     let symbol = |w: &World, k: Cont| match &*w.cont(k).linkage {
         Linkage::Exported(symbol) => symbol.clone(),

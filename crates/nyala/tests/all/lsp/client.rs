@@ -66,7 +66,7 @@ impl Client {
     /// A server in this process.
     pub fn memory(folder: Folder) -> Client {
         let (own, other) = Connection::memory();
-        let options = nyala::Options { verify: false, ..nyala::Options::default() };
+        let options = nyala_driver::Options { verify: false, ..nyala_driver::Options::default() };
         let server = std::thread::Builder::new().stack_size(64 << 20).spawn(move || nyala::lsp::serve(&other, options));
         let server = Some(server.expect("a thread"));
         Client::new(Link::Memory { connection: Some(own), server }, Some(folder))

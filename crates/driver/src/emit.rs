@@ -54,7 +54,7 @@ pub(crate) fn residual(options: &Options, files: &Files, function: Option<&str>)
 }
 
 /// A residual program as text, or one function of it.
-pub(crate) fn residual_of(residual: Residual, function: Option<&str>) -> Text {
+pub fn residual_of(residual: Residual, function: Option<&str>) -> Text {
     if let Some(name) = function.filter(|name| !has_function(&residual.world, name)) {
         let Flat { module, mut report, .. } = residual.flat()?;
         return Err(one_function::report_gone(&mut report, &module, name, &|_| true));

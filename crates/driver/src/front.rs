@@ -56,7 +56,7 @@ impl Files {
     ///
     /// # Errors
     /// The reason why the file cannot be read.
-    pub(crate) fn read(&self, path: &Path) -> Result<String, String> {
+    pub fn read(&self, path: &Path) -> Result<String, String> {
         match self.unsaved.get(path) {
             Some(text) => Ok(text.clone()),
             None => crate::files::read(path),

@@ -1,6 +1,6 @@
 //! The front end as a value: it has what is known of broken programs, and shares trees with the one that it was made from.
 
-use nyala::{Files, FrontEnd, Options};
+use nyala_driver::{Files, FrontEnd, Options};
 use std::sync::Arc;
 
 fn is_send<T: Send + Sync>(_: &T) {}

@@ -1,7 +1,7 @@
 //! The math functions of kernels for Vulkan, as the back end has them, are the code of their source.
 
 use expect_test::expect_file;
-use nyala::{Files, Options, emit};
+use nyala_driver::{Files, Options, emit};
 
 #[test]
 fn math_of_spirv_is_the_code_of_its_source() {

@@ -177,7 +177,8 @@ impl Suite {
     }
 }
 
-pub(crate) fn is_named(module: &ast::Module, ty: ast::TypeId, name: &str) -> bool {
+/// Whether a type is written as this name.
+pub fn is_named(module: &ast::Module, ty: ast::TypeId, name: &str) -> bool {
     match &module[ty].kind {
         TypeKind::Path(path) => path.names.len() == 1 && &*path.names[0].text == name,
         _ => false,

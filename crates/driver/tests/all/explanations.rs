@@ -1,7 +1,7 @@
 //! Runs the programs in the explanations of diagnostics: the first one has the fault and no other, the others have
 //! none.
 
-use nyala::{Failed, Files, FrontEnd, Options};
+use nyala_driver::{Failed, Files, FrontEnd, Options};
 
 /// The fenced blocks of a Markdown text: their languages and texts.
 fn blocks(markdown: &str) -> Vec<(String, String)> {
@@ -39,7 +39,7 @@ fn codes(code: &str, text: &str, run: bool) -> (Vec<String>, String) {
 #[test]
 fn examples_have_their_fault_and_no_other() {
     let mut faults = Vec::new();
-    for code in nyala::diagnostics::all() {
+    for code in nyala_driver::diagnostics::all() {
         let name = code.name();
         let explanation = code.explanation();
         let summary = code.summary();

@@ -8,14 +8,14 @@
 //! A benchmark is called again and again in native code in memory. A *batch* is so many calls that the clock is precise enough.
 //! The sample of a batch is its time per call; [`Estimate`] has the median of the samples.
 
-use crate::diagnostics::not_a_benchmark;
-use crate::front::Files;
-use crate::report::{Failed, Report};
-use crate::run::Loaded;
-use crate::testing::is_named;
-use crate::tuning::search::{Estimate, estimate};
+use super::super::tune::search::{Estimate, estimate};
 use nyala_base::diagnostics::bug;
 use nyala_base::{Diagnostic, Sink, Span};
+use nyala_driver::diagnostics::not_a_benchmark;
+use nyala_driver::front::Files;
+use nyala_driver::report::{Failed, Report};
+use nyala_driver::run::Loaded;
+use nyala_driver::testing::is_named;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What `-g` describes, in LLVM's text, and that code with it computes the same. Debuggers themselves: `debuggers` of xtask's tests.
 
-use nyala::{Code, Failed, Files, Flat, FrontEnd, Options};
+use nyala_driver::{Code, Failed, Files, Flat, FrontEnd, Options};
 
 /// Parts of structs, variables that loops change, a body of a generator, parameters that are known.
 const PROGRAM: &str = r#"struct Pixel { r: f32, g: f32 }

@@ -1,7 +1,7 @@
 //! What comes of a program are values: each has its own options, calls and diagnostics, whatever else is compiled at the time.
 
-use nyala::pipelines::LLVM;
-use nyala::{Failed, Files, FrontEnd, Options, explain};
+use nyala_driver::pipelines::LLVM;
+use nyala_driver::{Failed, Files, FrontEnd, Options, explain};
 
 const POWER: &str = "\
 fn @(?n) pow(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * pow(x, n - 1) } }
@@ -24,7 +24,7 @@ fn values_of_several_programs_live_at_once() -> Result<(), String> {
     let other = front(&POWER.replace("+ 1", "+ 2"), Options::default()).graph().map_err(said)?;
     let (a, b) = (power.residual().map_err(said)?, other.residual().map_err(said)?);
     // Made in another order than what they come of, in threads of their own.
-    let run = |residual: nyala::Residual| move || residual.flat()?.load(&[])?.call_i32("three");
+    let run = |residual: nyala_driver::Residual| move || residual.flat()?.load(&[])?.call_i32("three");
     let (b, a) = (std::thread::spawn(run(b)), std::thread::spawn(run(a)));
     let results = [a, b].map(|thread| thread.join().map(|result| result.map_err(said)));
     assert!(matches!(results, [Ok(Ok(3)), Ok(Ok(4))]));

@@ -1,6 +1,6 @@
 //! `nyala tune`: the values that statics may have, and the file beside the program with the fastest ones. Separate from
-//! the search ([`search`]), the picture ([`plot`]) and the measured processes (`commands/tune.rs`), because every verb
-//! reads the file.
+//! the search, its picture and the measured processes, which are the command's (`crates/nyala/src/commands/tune.rs`), because
+//! whatever compiles reads the file.
 //!
 //! **Candidates** are listed in the program, in a line `//! tune NAME: VALUE, VALUE, …` of one of its files, so that a
 //! user only has to know `nyala tune prog.impala`. `-D NAME=VALUE,VALUE` replaces such a line; with one value, it fixes
@@ -13,7 +13,7 @@
 //! by `std::tune` or, if it reports none, the wall time of its process. Its standard output and exit code must be those
 //! of the program as written.
 //!
-//! **The search** is in [`search`]: coordinate descent from the values as written, then from randomly drawn variants,
+//! **The search** is the command's: coordinate descent from the values as written, then from randomly drawn variants,
 //! until all are tried or six tenths of the time are over. Then the best few run in turns with the program as written,
 //! fewer from round to round. A variant that is not clearly faster than the program as written is not chosen.
 //!
@@ -29,9 +29,6 @@
 //! Every verb that compiles for this machine's CPU and the same device uses these values, unless `-D` gives others, and reports it.
 //! `--no-tune` ignores them, as `nyala test` always does. If the file cannot be read, or no longer fits the program,
 //! this is a warning.
-
-pub mod plot;
-pub mod search;
 
 use crate::Device;
 use crate::diagnostics::{bad_candidates, bad_tune_file, no_candidates, no_such_static, tuned_values};

@@ -23,7 +23,7 @@ pub(crate) mod no_such_library;
 pub(crate) mod no_such_module;
 pub mod no_such_package;
 pub(crate) mod no_such_static;
-pub(crate) mod not_a_benchmark;
+pub mod not_a_benchmark;
 pub(crate) mod not_a_test;
 pub mod not_measurable;
 pub(crate) mod package_twice;

@@ -1,7 +1,7 @@
 //! Checked execution: it reports operations that are undefined in optimized code. Defined programs give the results of
 //! the residual program, also with deep recursion, long loops and abandoned frames.
 
-use nyala::{Files, FrontEnd, Options};
+use nyala_driver::{Files, FrontEnd, Options};
 
 /// The result of `main` of the program as written, in the interpreter, or the code of the first error.
 fn interpret(text: &str) -> Result<i32, String> {

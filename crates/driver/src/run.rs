@@ -19,7 +19,8 @@ use std::sync::Arc;
 pub struct Loaded {
     /// What was found up to here.
     pub report: Report,
-    pub(crate) jit: Arc<Jit>,
+    /// The code; it lives as long as this is shared.
+    pub jit: Arc<Jit>,
 }
 
 /// Makes a program ready to be interpreted.
