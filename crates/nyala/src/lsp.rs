@@ -45,6 +45,7 @@ use lsp_types::{
 use nyala_driver::Options;
 use nyala_driver::files::identity;
 use nyala_driver::front::FrontEnd;
+use nyala_driver::packages;
 use positions::{Lines, path_of, uri_of};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -484,7 +485,7 @@ impl Server<'_> {
             }
             "textDocument/prepareRename" => {
                 let p: lsp_types::TextDocumentPositionParams = parse(params)?;
-                names::prepare(view, &p).map(to_value)
+                names::prepare(view, packages::folder_of(&path).as_deref(), &p).map(to_value)
             }
             "textDocument/documentSymbol" => {
                 let p: lsp_types::DocumentSymbolParams = parse(params)?;
@@ -557,10 +558,20 @@ impl Server<'_> {
     fn rename(&mut self, p: lsp_types::RenameParams) -> Answer {
         let (path, _) = self.text_of(&p.text_document_position.text_document.uri)?;
         names::check_name(&p.new_name)?;
-        let (_, front) = self.program(&path)?;
-        let plan = names::plan(&View::new(&front), &p.text_document_position, &p.new_name)?;
-        let renamed = self.with_texts(&path, plan.texts.clone())?;
-        plan.check(&View::new(&renamed))?;
+        let (root, front) = self.program(&path)?;
+        let package = packages::folder_of(&path);
+        let unsaved = self.unsaved();
+        let mut programs: Vec<(Root, Arc<FrontEnd>)> =
+            self.known.get(&root).map(|known| (known.root.clone(), front.clone())).into_iter().collect();
+        for root in package.iter().flat_map(|folder| analysis::other_programs(folder, &View::new(&front))) {
+            let front = front.again(root.files(&unsaved));
+            programs.push((root, Arc::new(front)));
+        }
+        let views: Vec<View> = programs.iter().map(|(_, front)| View::new(front)).collect();
+        let plan = names::plan(&views, package.as_deref(), &p.text_document_position, &p.new_name)?;
+        let mut changed = unsaved;
+        changed.extend(plan.texts.clone());
+        plan.check(|i| programs[i].1.again(programs[i].0.files(&changed)))?;
         Ok(to_value(plan.edit))
     }
 

@@ -6,10 +6,10 @@ use lsp_types::{Location, Position, Uri};
 use nyala_base::{Diagnostic, FileId, Sources, Span};
 use nyala_driver::files::identity;
 use nyala_driver::front::{Files, FrontEnd, Trees};
-use nyala_driver::{Options, libraries};
+use nyala_driver::{Options, libraries, packages};
 use nyala_sema::{Symbol, Symbols};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -51,6 +51,36 @@ pub fn find_root(path: &Path) -> Root {
         at = parent;
     }
     Root { files: vec![at], is_prelude: false }
+}
+
+/// The programs in the folder of a package that have other files than this one.
+pub fn other_programs(folder: &Path, view: &View) -> Vec<Root> {
+    let mut seen: HashSet<PathBuf> = view.own_files().collect();
+    let (mut folders, mut files) = (vec![folder.to_path_buf()], Vec::new());
+    while let Some(at) = folders.pop() {
+        for path in std::fs::read_dir(at).into_iter().flatten().flatten().map(|e| e.path()) {
+            let is_hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
+            // A package in this one is another one.
+            if path.is_dir() && !path.is_symlink() && !is_hidden && !path.join(packages::MANIFEST).is_file() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "impala") {
+                files.push(identity(&path));
+            }
+        }
+    }
+    files.sort();
+    files.truncate(MAX_FILES);
+    let mut roots = Vec::new();
+    for file in files {
+        if seen.contains(&file) {
+            continue;
+        }
+        let root = find_root(&file);
+        if root.files.first().is_some_and(|first| seen.insert(first.clone())) {
+            roots.push(root);
+        }
+    }
+    roots
 }
 
 /// A file with a `mod` that means this one: `mod m;` beside it, or `mod a { mod m; }` above its folder `a`.

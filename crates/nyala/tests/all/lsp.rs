@@ -213,6 +213,34 @@ fn renaming_changes_all_places_or_nothing() {
 }
 
 #[test]
+fn renaming_reaches_all_programs_of_a_package() {
+    let folder = Folder::new();
+    folder.write("nyala.toml", "[package]\nname = \"demo\"\n");
+    let library = "fn @twice(x: i32) -> i32 { 2 * x }\n";
+    let table = folder.write("src/demo/table.impala", library);
+    let main = "use demo::table::*;\nfn main() -> i32 { twice(3) }\n";
+    let main_file = folder.write("src/main.impala", main);
+    let test = folder.write("tests/table.impala", "use demo::table::*;\n//? f() == 2\nfn f() -> i32 { twice(1) }\n");
+    let other = folder.write("tests/other.impala", "fn twice(x: i32) -> i32 { x }\nfn f() -> i32 { twice(1) }\n");
+    let mut client = Client::process(folder);
+    client.initialize();
+    let mut rename = |file: &client::File, text: &str, new: &str| {
+        client.open(file, text);
+        let mut params = client.place(file, text, "twice(", 0);
+        params["newName"] = new.into();
+        client.ask("textDocument/rename", params)
+    };
+    for (file, text) in [(&table, library), (&main_file, main)] {
+        let edit = rename(file, text, "double").expect("an edit");
+        let n = |file: &client::File| edit["changes"][&file.uri].as_array().map_or(0, Vec::len);
+        assert_eq!([&table, &main_file, &test, &other].map(n), [1, 1, 1, 0], "{edit}");
+    }
+    // The test has a function of this name.
+    assert!(rename(&table, library, "f").is_err());
+    assert!(client.finish(), "the exit code is 0");
+}
+
+#[test]
 fn formatting_is_that_of_the_command() {
     let (mut client, _) = Client::with(PROGRAM);
     let text = "fn main()->i32{\n0\n}\n";

@@ -171,14 +171,14 @@ pub fn search(counts: &[usize], seed: u64, machine: &mut impl Machine) -> Result
     let best = search.leaders.first().copied().unwrap_or(0);
     let leaders = search.leaders.iter().copied().filter(|&t| search.may_be_as_fast(t, best)).collect();
     search.refine(leaders);
-    let mut chosen = search.choose();
+    let mut chosen = choose(&search.trials);
     for _ in counts {
         let simpler = search.simpler(chosen);
         if simpler.is_empty() {
             break;
         }
         search.refine(simpler.into_iter().chain([chosen]).collect());
-        chosen = search.choose();
+        chosen = choose(&search.trials);
     }
     Ok(Found { trials: search.trials, chosen, total })
 }
@@ -403,19 +403,25 @@ impl<M: Machine> Search<'_, M> {
             order.retain(|&t| ratio(t).is_some_and(|r| r.low <= bound));
         }
     }
+}
 
-    fn choose(&self) -> usize {
-        // If some trials were refined, the others had no chance.
-        let refined = self.trials[0].is_refined();
-        let candidate = |t: &usize| !refined || *t == 0 || self.trials[*t].is_refined();
-        let score = |t: &usize| self.trials[*t].score();
-        let all: Vec<usize> = (0..self.trials.len()).filter(candidate).filter(|t| score(t).is_finite()).collect();
-        let Some(&best) = all.iter().min_by(|a, b| score(a).total_cmp(&score(b))) else { return 0 };
-        let high = self.trials[best].ratio().map_or(f64::INFINITY, |r| r.high);
-        let same = all.into_iter().filter(|t| *t == best || score(t) * (1.0 - SAME) <= high);
-        let order = |t: &usize| (changes(&self.trials[*t].variant), score(t));
-        same.min_by(|a, b| order(a).0.cmp(&order(b).0).then(order(a).1.total_cmp(&order(b).1))).unwrap_or(0)
+/// The variant to choose: the one that changes least among those that cannot be told apart from the best one. If some are clearly
+/// faster than the program as written, it is one of these.
+fn choose(trials: &[Trial]) -> usize {
+    // If some trials were refined, the others had no chance.
+    let refined = trials[0].is_refined();
+    let candidate = |t: &usize| !refined || *t == 0 || trials[*t].is_refined();
+    let score = |t: &usize| trials[*t].score();
+    let high = |t: &usize| trials[*t].ratio().map_or(f64::INFINITY, |r| r.high);
+    let mut all: Vec<usize> = (0..trials.len()).filter(candidate).filter(|t| score(t).is_finite()).collect();
+    let is_faster = |t: &usize| refined && high(t) < 1.0 - SAME;
+    if all.iter().any(is_faster) {
+        all.retain(is_faster);
     }
+    let Some(&best) = all.iter().min_by(|a, b| score(a).total_cmp(&score(b))) else { return 0 };
+    let same = all.into_iter().filter(|t| *t == best || score(t) * (1.0 - SAME) <= high(&best));
+    let order = |t: &usize| (changes(&trials[*t].variant), score(t));
+    same.min_by(|a, b| order(a).0.cmp(&order(b).0).then(order(a).1.total_cmp(&order(b).1))).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -470,6 +476,18 @@ mod tests {
         let mut model = Model { time, clock: 0.0, limit, noise, random: 7, ran: HashSet::new(), gone: HashSet::new() };
         let found = search(counts, 1, &mut model).map_err(|e| e.unwrap_or_default()).unwrap();
         (found, model.ran.len())
+    }
+
+    #[test]
+    fn a_clearly_faster_variant_wins_where_the_fastest_is_not_certain() {
+        let trial = |variant: usize, ratios: [f64; 3]| {
+            let refined = ratios.iter().cycle().take(18).map(|&r| (r, r)).collect();
+            Trial { variant: vec![variant], rejected: None, explored: Vec::new(), refined }
+        };
+        let mut trials = vec![trial(0, [1.0; 3]), trial(1, [0.91, 0.93, 1.02]), trial(2, [0.94, 0.95, 0.96])];
+        assert_eq!(choose(&trials), 2);
+        trials.pop();
+        assert_eq!(choose(&trials), 0);
     }
 
     #[test]

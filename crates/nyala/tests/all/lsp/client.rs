@@ -27,7 +27,9 @@ impl Folder {
     }
 
     pub fn write(&self, name: &str, text: &str) -> File {
-        std::fs::write(self.0.path().join(name), text).expect("it can be written");
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+        std::fs::write(path, text).expect("it can be written");
         self.file(name)
     }
 }
