@@ -2,6 +2,7 @@
 //! code only (`docs/design/specializer.md`, Exports). Copies of one function that are equal in several of these programs become one
 //! again.
 
+use crate::facts::is_function;
 use crate::finish;
 use nyala_base::{CallId, Calls, Id, SideTable, Span, graph};
 use nyala_ir::facts::Nest;
@@ -135,7 +136,8 @@ impl Linker {
         self.program.types.absorb(&part.types, &mut types, &source.structs);
         let number_of = |n: u32| source.conts.get(n as usize).map_or(n, |k| k.0);
         let calls = self.program.calls.absorb(&part.calls, number_of);
-        let (nest, globals) = Nest::of_program(part, &[root]);
+        let (mut nest, globals) = Nest::of_functions(part, &[root], |k| is_function(part, k));
+        nest.find_parents(part);
         let (placed, values, n_found) = (Placed::default(), Values::default(), FxHashMap::default());
         let mut adding = Adding { linker: self, source, part, types, calls, placed, values, n_found };
         adding.functions(&nest);
