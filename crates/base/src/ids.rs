@@ -66,6 +66,16 @@ impl<I: Id, T: Clone> SideTable<I, T> {
     pub fn clear(&mut self) {
         self.entries.clear();
     }
+
+    /// The entries up to the last one that was set.
+    pub fn iter(&self) -> impl Iterator<Item = (I, &T)> {
+        self.entries.iter().enumerate().map(|(i, entry)| (I::from_idx(i), entry))
+    }
+
+    /// The entries up to the last one that was set, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut()
+    }
 }
 
 impl<I: Id, T: Clone> std::ops::Index<I> for SideTable<I, T> {

@@ -68,7 +68,7 @@ pub struct Calls {
 }
 
 /// A function that was unfolded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Callee {
     pub name: Arc<str>,
     /// Where it is declared.
@@ -113,6 +113,18 @@ impl Calls {
     /// The function with this number.
     pub fn callee(&self, number: u32) -> Option<&Callee> {
         self.callees.get(&number)
+    }
+
+    /// Adds the entries of another table, whose functions have other numbers here. Returns for each of its entries the one here.
+    pub fn absorb(&mut self, other: &Calls, number_of: impl Fn(u32) -> u32) -> Vec<CallId> {
+        let mut ids: Vec<CallId> = Vec::with_capacity(other.all.len());
+        for &(call, number) in &other.all {
+            // What is around a call has a smaller number.
+            let around = ids.get(call.call.0 as usize).copied().unwrap_or(call.call);
+            let callee = || other.callees.get(&number).cloned().unwrap_or_default();
+            ids.push(self.enter(Span { call: around, ..call }, number_of(number), callee));
+        }
+        ids
     }
 
     /// The places of the calls by which code came where it is, innermost first, each with the calls around it.

@@ -167,6 +167,7 @@ impl Graph {
             annotations: options.partial_evaluation,
             budget: options.pe_budget,
             units: options.pe_units,
+            together: options.together,
             record,
             progress: options.steps(),
         };

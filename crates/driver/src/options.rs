@@ -17,6 +17,8 @@ pub struct Options {
     pub pe_budget: f64,
     /// The budget of all functions together, as a multiple of that of one.
     pub pe_units: f64,
+    /// Exports are specialized as one, not each alone: tests, of which a file may have hundreds that call the same functions.
+    pub together: bool,
     /// The prelude is in scope.
     pub prelude: bool,
     /// The triple of the machine to make code for; `None` is this machine.
@@ -97,6 +99,7 @@ impl Default for Options {
             partial_evaluation: true,
             pe_budget: 1.0,
             pe_units: nyala_specialize::Options::default().units,
+            together: false,
             prelude: true,
             target: None,
             cpu: None,

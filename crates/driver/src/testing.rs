@@ -28,6 +28,9 @@ pub struct Engine {
     pub back_end: &'static BackEnd,
     /// The program is specialized first.
     pub partial_evaluation: bool,
+    /// Its exports are specialized each alone, as those of other programs. Others take a file's tests as one export, which takes less
+    /// time: many tests call the same functions.
+    pub alone: bool,
     /// `-O`.
     pub opt_level: u8,
     /// What native code checks.
@@ -42,7 +45,7 @@ const fn compiled(
     partial_evaluation: bool,
     opt_level: u8,
 ) -> Engine {
-    Engine { name, args, back_end: &LLVM, partial_evaluation, opt_level, checks: NO_CHECKS }
+    Engine { name, args, back_end: &LLVM, partial_evaluation, alone: false, opt_level, checks: NO_CHECKS }
 }
 
 /// The interpreter, which checks most, comes first.
@@ -50,7 +53,7 @@ pub const ENGINES: &[Engine] = &[
     Engine { back_end: &INTERP, ..compiled("interp", &["--engine", "interp"], true, 3) },
     compiled("no-pe -O0", &["--no-pe", "-O0"], false, 0),
     compiled("no-pe -O3", &["--no-pe", "-O3"], false, 3),
-    compiled("-O0", &["-O0"], true, 0),
+    Engine { alone: true, ..compiled("-O0", &["-O0"], true, 0) },
     compiled("-O3", &["-O3"], true, 3),
     Engine { checks: Checks::ALL, ..compiled("checked", &["--check=bounds,overflow,null,uninit", "-O3"], true, 3) },
     Engine { back_end: &C, ..compiled("c", &["--engine", "c"], true, 3) },
@@ -68,6 +71,7 @@ impl Engine {
     pub fn set(self, options: &mut Options) {
         options.opt_level = self.opt_level;
         options.partial_evaluation = self.partial_evaluation;
+        options.together = !self.alone;
         options.checks = self.checks;
     }
 }

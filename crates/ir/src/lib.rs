@@ -62,4 +62,4 @@ pub use lanes::{LaneOp, WorkItem};
 pub use ops::{Effect, Op, Rule, Scope};
 pub use target::{Arch, Target};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
-pub use world::{Cont, Global, GlobalData, Node, Val, World};
+pub use world::{Cont, Extractor, Global, GlobalData, Node, Part, Val, World};

@@ -161,6 +161,32 @@ pub enum TyKind {
     Code,
 }
 
+impl TyKind {
+    /// The kind with other parts: types, and the struct that it is.
+    fn replaced(&self, mut ty: impl FnMut(Ty) -> Ty, mut of_struct: impl FnMut(StructId) -> StructId) -> TyKind {
+        match self {
+            TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Code => self.clone(),
+            TyKind::Ptr { pointee, space } => TyKind::Ptr { pointee: ty(*pointee), space: *space },
+            TyKind::Tuple(elems) => TyKind::Tuple(elems.iter().map(|&e| ty(e)).collect()),
+            TyKind::Struct(id) => TyKind::Struct(of_struct(*id)),
+            TyKind::Array(elem, n) => TyKind::Array(ty(*elem), *n),
+            TyKind::IndefArray(elem) => TyKind::IndefArray(ty(*elem)),
+            TyKind::Cn(params) => TyKind::Cn(params.iter().map(|&p| ty(p)).collect()),
+        }
+    }
+
+    /// The types that it is made of; not the fields of structs.
+    fn parts(&self) -> &[Ty] {
+        match self {
+            TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Code | TyKind::Struct(_) => &[],
+            TyKind::Ptr { pointee: part, .. } | TyKind::Array(part, _) | TyKind::IndefArray(part) => {
+                std::slice::from_ref(part)
+            }
+            TyKind::Tuple(parts) | TyKind::Cn(parts) => parts,
+        }
+    }
+}
+
 /// A struct that the program declares.
 #[derive(Clone, Debug)]
 pub struct StructData {
@@ -178,6 +204,16 @@ pub struct Types {
     structs: Vec<StructData>,
     orders: Vec<u8>,
     spaces: Spaces,
+}
+
+/// Types of a table, [extracted](Types::extract).
+pub struct TypesPart {
+    /// The new table. Its types are in the order of the old one.
+    pub table: Types,
+    /// For each type of the new table the one of the old table.
+    pub types: Vec<Ty>,
+    /// For each struct of the new table the one of the old table.
+    pub structs: Vec<StructId>,
 }
 
 impl Default for Types {
@@ -202,6 +238,55 @@ impl Types {
         types.intern(TyKind::Mem);
         types.intern(TyKind::Tuple(Box::new([])));
         types
+    }
+
+    /// The types `used` and all that they are made of, as a table of their own.
+    pub fn extract(&self, used: impl IntoIterator<Item = Ty>) -> TypesPart {
+        let mut part = Types { spaces: self.spaces, ..Types::new() };
+        // Those that each table has come first, in the same order.
+        let mut types: Vec<Ty> = (0..part.kinds.len()).map(Ty::from_idx).collect();
+        let mut new: FxHashMap<Ty, Ty> = types.iter().map(|&ty| (ty, ty)).collect();
+        let mut structs: Vec<StructId> = Vec::new();
+        let (n_common, mut work) = (types.len(), used.into_iter().collect::<Vec<Ty>>());
+        let mut seen_structs: FxHashSet<StructId> = FxHashSet::default();
+        while let Some(ty) = work.pop() {
+            if new.contains_key(&ty) {
+                continue;
+            }
+            new.insert(ty, ty);
+            types.push(ty);
+            match self.kind(ty) {
+                TyKind::Struct(id) if seen_structs.insert(*id) => {
+                    structs.push(*id);
+                    work.extend(self.structs[id.idx()].fields.iter().map(|f| f.1));
+                }
+                kind => work.extend(kind.parts()),
+            }
+        }
+        // Types come after those that they are made of, but for fields.
+        types[n_common..].sort_unstable();
+        structs.sort_unstable();
+        let new_struct: FxHashMap<StructId, StructId> =
+            structs.iter().enumerate().map(|(i, &old)| (old, StructId::from_idx(i))).collect();
+        for &old in &types[n_common..] {
+            let kind = self.kind(old).replaced(|ty| new[&ty], |id| new_struct[&id]);
+            new.insert(old, part.intern(kind));
+        }
+        for old in &structs {
+            let StructData { name, fields } = &self.structs[old.idx()];
+            let fields = fields.iter().map(|(name, ty)| (name.clone(), new[ty])).collect();
+            part.structs.push(StructData { name: name.clone(), fields });
+        }
+        TypesPart { table: part, types, structs }
+    }
+
+    /// Adds the types of a table that grew out of an [extracted](Types::extract) one: those that `types` has no entry for. `types` and
+    /// `structs` have for each type and struct of `part` the one here; `types` is completed.
+    pub fn absorb(&mut self, part: &Types, types: &mut Vec<Ty>, structs: &[StructId]) {
+        for kind in &part.kinds[types.len()..] {
+            let kind = kind.replaced(|ty| types[ty.idx()], |id| structs[id.idx()]);
+            types.push(self.intern(kind));
+        }
     }
 
     /// The address spaces of the machine that the types are laid out for.

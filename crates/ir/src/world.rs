@@ -4,6 +4,10 @@
 //! gives the same id, and a constructor returns the folded form. A [`Cont`] has identity; it is declared first and its
 //! body set once, so that recursion is possible.
 
+mod part;
+
+pub use part::{Extractor, Part};
+
 use crate::builtins::Builtin;
 use crate::cont::{AsmInfo, Body, ContData, Linkage, NameTable, Names, Pooled, Rare};
 use crate::ensure::Ensure;
@@ -38,7 +42,7 @@ nyala_base::define_id!(
 const MAX_USERS: usize = 8;
 
 /// The definition of a [`Val`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
     /// A literal of a primitive type, [normalized](Prim::normalize). Null pointers are literals too.
     Lit(u64),

@@ -38,7 +38,7 @@ use crate::whistle::{CallKey, Diverged, Hints};
 use nyala_base::{CallId, Diagnostic, SideTable, Span};
 use nyala_ir::{Cont, Linkage, Val, World};
 use rustc_hash::FxHashSet;
-use state::{Mode, NO_PAST, RunCall, StubId, Stubs};
+use state::{Mode, NO_PAST, RunCall, State, StubId, Stubs};
 use std::rc::Rc;
 
 pub use state::{Stub, View};
@@ -88,8 +88,16 @@ struct Cache {
 }
 
 impl<'a> Evaluator<'a> {
+    /// An evaluator for the export `root`, or for several of which it is the first.
     /// `may_start_again` says that another round can use what this one finds, so that this one may end early.
-    pub fn new(source: &'a World, facts: &'a Facts, hints: &'a Hints, options: Options, may_start_again: bool) -> Self {
+    pub fn new(
+        source: &'a World,
+        facts: &'a Facts,
+        hints: &'a Hints,
+        options: Options,
+        root: Cont,
+        may_start_again: bool,
+    ) -> Self {
         Evaluator {
             source,
             facts,
@@ -100,7 +108,7 @@ impl<'a> Evaluator<'a> {
             stubs: Stubs::default(),
             order: stubs::Order::default(),
             history: history::History::default(),
-            budget: budget::Budget::new(options.budget, options.units, may_start_again),
+            budget: budget::Budget::new(root, options.budget, options.units, may_start_again),
             options,
             writes_of: kept::WritesOf::default(),
             run_calls: Vec::new(),
@@ -120,8 +128,9 @@ impl<'a> Evaluator<'a> {
     pub fn reductions(&self) -> u64 {
         self.budget.reductions
     }
-    pub fn nodes(&self) -> usize {
-        self.dst.n_vals()
+    /// The numbers of continuations and values of the residual graph.
+    pub fn size_of_graph(&self) -> (usize, usize) {
+        (self.dst.n_conts(), self.dst.n_vals())
     }
     pub fn take_noted(&mut self) -> Hints {
         std::mem::take(&mut self.hints.noted)
@@ -154,8 +163,8 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             match n {
-                0 | 1 => single.push((stub.unit, (k, stub.mask))),
-                _ => drop(several.insert((stub.unit, (k, stub.mask)))),
+                0 | 1 => single.push((self.budget.of(stub.unit).name.0, (k, stub.mask))),
+                _ => drop(several.insert((self.budget.of(stub.unit).name.0, (k, stub.mask)))),
             }
         }
         for (unit, key) in single {
@@ -183,11 +192,16 @@ impl<'a> Evaluator<'a> {
         self.history.forget();
     }
 
-    pub fn run(&mut self, roots: &[Cont]) -> Result<(), Box<Diverged>> {
+    /// Evaluates roots. `others` are roots that they lead to, whose bodies are not built.
+    pub fn run(&mut self, roots: &[Cont], others: &[Cont]) -> Result<(), Box<Diverged>> {
         self.copy_globals();
         for &root in roots {
             let s = self.stub(root, 0, Rc::new([]), Span::NO_CALL);
             self.escape_stub(s, NO_PAST);
+        }
+        for &other in others {
+            let s = self.stub(other, 0, Rc::new([]), Span::NO_CALL);
+            (self.stubs[s].state, self.stubs[s].escaped) = (State::Built, true);
         }
         let mut left: Option<Box<Diverged>> = None;
         loop {
@@ -196,8 +210,8 @@ impl<'a> Evaluator<'a> {
                 // Other units may still find hints for the next round, which then need not find them again.
                 self.plain.clear();
                 self.repeated.close();
-                self.budget.units[self.budget.unit].is_left = true;
-                self.budget.units[self.budget.unit].is_spent = !diverged.is_early;
+                let unit = self.budget.of_mut(self.budget.unit);
+                (unit.is_left, unit.is_spent) = (true, !diverged.is_early);
                 if diverged.is_total {
                     return Err(diverged);
                 }

@@ -7,7 +7,7 @@ use crate::eval::Evaluator;
 use crate::memory;
 use nyala_base::SideTable;
 use nyala_ir::fold::is_same_place;
-use nyala_ir::{Cont, Global, Node, Op, Rule, Val, World};
+use nyala_ir::{Cont, Global, Node, Op, Rule, Ty, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -118,8 +118,15 @@ fn is_inside(dst: &World, address: Val) -> bool {
     }
 }
 
+/// A residual program, and where the evaluator's continuations and values are in it.
+pub struct Finished {
+    pub world: World,
+    pub conts: SideTable<Cont, Option<Cont>>,
+    pub vals: SideTable<Val, Option<Val>>,
+}
+
 /// Copies the residual program into a fresh world.
-pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> World {
+pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> Finished {
     ev.forget_code();
     let mut copy = Copy {
         new: World::like(&ev.dst),
@@ -137,9 +144,21 @@ pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> World {
         copy.new.cont_mut(k).linkage = copy.ev.source_linkage(root).into();
     }
     copy.run();
-    copy.ev.finish_record(&copy.conts, &copy.vals, &copy.new);
     copy.new.calls = std::mem::take(&mut copy.ev.dst.calls);
-    copy.new
+    Finished { world: copy.new, conts: copy.conts, vals: copy.vals }
+}
+
+/// Makes an operation of another world with the types of this one.
+pub fn copy_op(new: &mut World, op: Op, ty: Ty, args: &[Val]) -> Val {
+    match op {
+        Op::Slot | Op::Alloc => {
+            let pointee = new.types.part(ty, 1).and_then(|p| new.types.pointee(p)).unwrap_or(ty);
+            let elem = if op == Op::Alloc { new.types.part(pointee, 0).unwrap_or(pointee) } else { pointee };
+            new.op_ty(op, elem, args)
+        }
+        _ if op.rule() == Rule::Stated => new.op_ty(op, ty, args),
+        _ => new.op(op, args),
+    }
 }
 
 struct Copy<'a, 'b> {
@@ -254,7 +273,10 @@ impl Copy<'_, '_> {
                     let args: SmallVec<[Val; 16]> = args.collect();
                     self.new.set_origin(self.ev.dst.origin(v));
                     let old = self.new.set_fast(self.ev.dst.is_fast(v));
-                    let copy = self.copy_op(op, ty, &args);
+                    let copy = match op {
+                        Op::Hlt | Op::Unfold | Op::Run => args[0],
+                        _ => copy_op(&mut self.new, op, ty, &args),
+                    };
                     self.new.set_fast(old);
                     if self.ev.dst.is_fast(v) {
                         self.new.set_streaming(copy);
@@ -279,18 +301,5 @@ impl Copy<'_, '_> {
         let is_slot = dst.is_op(v, Op::Extract) && dst.is_op(args[0], Op::Slot) && dst.as_lit(args[1]) == Some(0);
         let ptr = is_slot.then(|| self.reachable.address.get(&args[0])).flatten();
         (is_slot && ptr.is_none()).then(|| dst.args(args[0])[0])
-    }
-
-    fn copy_op(&mut self, op: Op, ty: nyala_ir::Ty, args: &[Val]) -> Val {
-        match op {
-            Op::Hlt | Op::Unfold | Op::Run => args[0],
-            Op::Slot | Op::Alloc => {
-                let pointee = self.new.types.part(ty, 1).and_then(|p| self.new.types.pointee(p)).unwrap_or(ty);
-                let elem = if op == Op::Alloc { self.new.types.part(pointee, 0).unwrap_or(pointee) } else { pointee };
-                self.new.op_ty(op, elem, args)
-            }
-            _ if op.rule() == Rule::Stated => self.new.op_ty(op, ty, args),
-            _ => self.new.op(op, args),
-        }
     }
 }

@@ -15,6 +15,8 @@
 //!   cont else(m.2) = pow(m.2, x, add(n, -1), |m.3, r| ret(m.3, mul(r, x)))
 //! ```
 //!
+//! Each export is evaluated alone, and [`link`] puts the results together: siblings change nothing.
+//!
 //! Which parameters a call specializes is decided in `eval/call.rs`. `eval/run.rs` implements run and halt, and
 //! [`postdom`] finds where a run goes on. [`memory`] keeps the known contents of memory. [`whistle`] decides when a
 //! recursion is taken for divergent and generalized. A question that cannot be answered on the way becomes a hint for
@@ -30,6 +32,7 @@ pub mod exchanges;
 pub mod facts;
 pub mod finish;
 pub mod leaving_addresses;
+mod link;
 pub mod memory;
 pub mod postdom;
 mod progress;
@@ -38,13 +41,15 @@ pub mod recursive_runs;
 pub mod whistle;
 
 use crate::diagnostics::{static_assert_failed, static_assert_unknown};
+use crate::finish::Finished;
+use crate::link::{Linker, Placed};
 use crate::whistle::Diverged;
 use std::sync::Arc;
 
 pub use crate::progress::Progress;
 use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
 use nyala_ir::facts::Nest;
-use nyala_ir::{Builtin, Cont, Node, World};
+use nyala_ir::{Builtin, Cont, Extractor, Linkage, Node, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Upper limit on the number of rounds. A further round only makes the residual program smaller.
@@ -59,8 +64,10 @@ pub struct Options {
     pub annotations: bool,
     /// Multiplies all budgets.
     pub budget: f64,
-    /// The budget of all units together, as a multiple of that of one unit.
+    /// The budget of all units of an export together, as a multiple of that of one unit.
     pub units: f64,
+    /// Evaluate all exports as one, instead of each alone: for tests, which are many and call the same functions.
+    pub together: bool,
     /// Keep a [record](record::Record) of what is decided.
     pub record: bool,
     /// Is told how far evaluation has come.
@@ -69,7 +76,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { annotations: true, budget: 1.0, units: 1.5, record: false, progress: None }
+        Options { annotations: true, budget: 1.0, units: 1.5, together: false, record: false, progress: None }
     }
 }
 
@@ -85,22 +92,107 @@ pub struct Stats {
     pub record: Option<Box<record::Record>>,
 }
 
-/// Evaluates `source` and returns the residual program of all its roots. Evaluation may be given up as divergent;
-/// [`whistle::report`] makes the error from that.
+/// Evaluates `source` and returns the residual program of all its exports. Each is evaluated alone, so that its code does not depend
+/// on what else the program has, unless the options say otherwise. Evaluation may be given up as divergent; [`whistle::report`] makes the error from that.
 pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(World, Stats), Box<Diverged>> {
     let roots = source.roots();
-    let facts = facts::Facts::new(source, &roots);
-    let mut hints = whistle::Hints::default();
     let mut stats = Stats::default();
-    let mut failures = 0;
+    let residual = if roots.len() == 1 || options.together && !roots.is_empty() {
+        let mut export = specialize_export(source, &roots, &options, &mut stats)?;
+        let Finished { world, conts, vals } = export.residual;
+        if let Some(record) = &mut export.record {
+            record.finish(&conts, &vals, export.size, &world, export.reductions);
+        }
+        stats.record = export.record;
+        sink.diagnostics.extend(export.reports);
+        world
+    } else {
+        specialize_exports(source, &roots, &options, &mut stats, sink)?
+    };
+    if options.annotations {
+        report_static_asserts(&residual, sink);
+    }
+    Ok((residual, stats))
+}
+
+/// Evaluates each export on the part of the program that it reaches, so that it costs what that part costs.
+fn specialize_exports(
+    source: &World,
+    roots: &[Cont],
+    options: &Options,
+    stats: &mut Stats,
+    sink: &mut Sink,
+) -> Result<World, Box<Diverged>> {
+    let (mut extractor, mut linker) = (Extractor::new(source), Linker::new(source, roots));
+    let mut record = options.record.then(Box::<record::Record>::default);
+    // Many exports reach the same code.
+    let mut reported: FxHashSet<(Span, String)> = FxHashSet::default();
+    for &root in roots {
+        let part = extractor.extract(root);
+        let Some(root) = part.find(root) else { continue };
+        let export = match specialize_export(&part.world, &[root], options, stats) {
+            Ok(export) => export,
+            Err(mut diverged) => {
+                diverged.cont = diverged.cont.map(|k| part.conts[k.idx()]);
+                if let (Some(mut all), Some(last)) = (record, diverged.record.take()) {
+                    all.absorb(*last, &part.conts, &Placed::default());
+                    diverged.record = Some(all);
+                }
+                return Err(diverged);
+            }
+        };
+        let is_new = |report: &Diagnostic| reported.insert((report.primary.span, report.message.clone()));
+        sink.diagnostics.extend(export.reports.into_iter().filter(is_new));
+        let Finished { world: residual, mut conts, mut vals } = export.residual;
+        let first_new = Val::from_idx(linker.program.n_vals());
+        let placed = linker.add(&part, &residual, residual.roots()[0]);
+        if let (Some(all), Some(mut own)) = (&mut record, export.record) {
+            // What an earlier export has left as well is counted there.
+            own.leave_out(|k| conts[k].is_some_and(|k| placed.was_there[k]));
+            conts.iter_mut().for_each(|k| *k = k.filter(|&k| !placed.was_there[k]));
+            vals.iter_mut().for_each(|v| *v = v.filter(|&v| placed.vals[v].is_some_and(|v| v >= first_new)));
+            own.finish(&conts, &vals, export.size, &residual, export.reductions);
+            all.absorb(*own, &part.conts, &placed);
+        }
+    }
+    stats.record = record;
+    Ok(linker.program)
+}
+
+/// What evaluation made of one export.
+struct Export {
+    residual: Finished,
+    reports: Vec<Diagnostic>,
+    /// Not finished.
+    record: Option<Box<record::Record>>,
+    /// Continuations and values of the evaluator's graph.
+    size: (usize, usize),
+    /// Of the last round.
+    reductions: u64,
+}
+
+/// Evaluates one export, or several as one, in ascending order; there is one at least. Calls of others stay calls.
+fn specialize_export(
+    source: &World,
+    exports: &[Cont],
+    options: &Options,
+    stats: &mut Stats,
+) -> Result<Export, Box<Diverged>> {
+    let facts = facts::Facts::new(source, exports);
+    let is_other = |k: &Cont| is_export(source, *k) && exports.binary_search(k).is_err();
+    let others: Vec<Cont> = facts.nest.conts.iter().copied().filter(is_other).collect();
+    let roots: Vec<Cont> = exports.iter().chain(&others).copied().collect();
+    let mut hints = whistle::Hints::default();
+    let (mut rounds, mut failures) = (0, 0);
     let mut may_start_again = true;
     loop {
-        stats.rounds += 1;
-        let may_start_again_now = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
-        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options.clone(), may_start_again_now);
-        let outcome = evaluator.run(&roots);
+        rounds += 1;
+        stats.rounds = stats.rounds.max(rounds);
+        let may_start_again_now = may_start_again && rounds + 2 < MAX_ROUNDS;
+        let mut evaluator =
+            eval::Evaluator::new(source, &facts, &hints, options.clone(), exports[0], may_start_again_now);
+        let outcome = evaluator.run(exports, &others);
         stats.reductions += evaluator.reductions();
-        stats.nodes = evaluator.nodes();
         if let Err(mut diverged) = outcome {
             // A function found late to have too many copies may cost much less if that is known from the start.
             if !diverged.is_early {
@@ -108,35 +200,41 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
                 failures += 1;
             }
             let noted = evaluator.take_noted();
-            evaluator.finish_record(&SideTable::default(), &SideTable::default(), &World::new());
             diverged.record = evaluator.take_record();
+            let (size, reductions) = (evaluator.size_of_graph(), evaluator.reductions());
+            if let Some(record) = &mut diverged.record {
+                record.finish(&SideTable::default(), &SideTable::default(), size, &World::new(), reductions);
+                record.rounds = rounds;
+            }
             let found = hints.absorb(noted);
             // An evaluation that was given up without a new hint is not given up early again.
             may_start_again &= found;
             let is_ended = options.progress.as_ref().is_some_and(|p| p.is_ended());
-            if !is_ended && stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
+            if !is_ended && rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
                 continue;
             }
-            diverged.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
             return Err(diverged);
         }
         let reachable = finish::find_reachable(&evaluator, &roots);
         evaluator.note_single_calls(|k| reachable.calls[k] + 2 * reachable.values[k]);
         let mut more = hints.clone();
-        if stats.rounds < MAX_ROUNDS && more.absorb(evaluator.take_noted()) {
+        if rounds < MAX_ROUNDS && more.absorb(evaluator.take_noted()) {
             drop(evaluator);
             hints = more;
             continue;
         }
         let residual = finish::copy(&mut evaluator, &roots, reachable);
-        sink.diagnostics.extend(evaluator.take_reports());
-        stats.record = evaluator.take_record();
-        stats.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
-        if options.annotations {
-            report_static_asserts(&residual, sink);
-        }
-        return Ok((residual, stats));
+        let size = evaluator.size_of_graph();
+        stats.nodes += size.1;
+        let mut record = evaluator.take_record();
+        record.iter_mut().for_each(|record| record.rounds = rounds);
+        let (reports, reductions) = (evaluator.take_reports(), evaluator.reductions());
+        return Ok(Export { residual, reports, record, size, reductions });
     }
+}
+
+fn is_export(w: &World, k: Cont) -> bool {
+    matches!(*w.cont(k).linkage, Linkage::Exported(_))
 }
 
 /// Reports every static assertion that is left in the residual program, as failed or as not decided.

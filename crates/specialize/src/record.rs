@@ -6,7 +6,8 @@
 //! program and on the number of residual functions, not on the number of calls, and is at most [`MAX_ROWS`]. The row of
 //! residual code follows from the order in which values were made.
 
-use nyala_base::{SideTable, Span};
+use crate::link::Placed;
+use nyala_base::{Id, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, Val, World};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
@@ -77,7 +78,7 @@ pub enum Why {
     Filter,
     /// Every parameter is specialized: its filter is true, or it is a function.
     Parameters,
-    /// It is the only call of the function in the residual program.
+    /// It is the only call of the function in the code of the export.
     OnlyCall,
     /// It is the only call of the function, and has a `$`: it was left as asked for, and then replaced by the callee's
     /// body.
@@ -112,6 +113,44 @@ pub enum Why {
     Various,
 }
 
+impl Unknown {
+    fn renamed(self, of_source: impl Fn(Cont) -> Cont) -> Unknown {
+        match self {
+            Unknown::Param(k, i) => Unknown::Param(of_source(k), i),
+            Unknown::Op(..) | Unknown::Nowhere => self,
+        }
+    }
+}
+
+impl Why {
+    fn renamed(self, of_source: impl Fn(Cont) -> Cont) -> Why {
+        match self {
+            Why::UnknownLoop(unknown) => Why::UnknownLoop(unknown.renamed(of_source)),
+            Why::UnknownCallee(unknown) => Why::UnknownCallee(unknown.renamed(of_source)),
+            Why::Drift(params, unknown) => Why::Drift(params, unknown.renamed(of_source)),
+            Why::UnknownFilter(param, unknown) => Why::UnknownFilter(param, unknown.renamed(of_source)),
+            Why::Condition(unknown) => Why::Condition(unknown.renamed(of_source)),
+            Why::Unfold
+            | Why::Run
+            | Why::WithinRun
+            | Why::Halt
+            | Why::Filter
+            | Why::Parameters
+            | Why::OnlyCall
+            | Why::HaltedOnlyCall
+            | Why::KnownLoop
+            | Why::PlainLoop
+            | Why::NoAnnotations
+            | Why::External
+            | Why::Repeats
+            | Why::Shared
+            | Why::NoFilter
+            | Why::FalseFilter(_)
+            | Why::Various => self,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
     /// The residual function or loop in whose code the call was; 0 stands for any.
@@ -136,6 +175,15 @@ pub enum Piece {
 
 /// The values of a call's specialized parameters.
 pub type Example = Vec<(u32, Vec<Piece>)>;
+
+fn renamed(values: Example, of_source: impl Fn(Cont) -> Cont + Copy) -> Example {
+    let piece = |piece| match piece {
+        Piece::Function(k) => Piece::Function(of_source(k)),
+        Piece::Unknown(unknown) => Piece::Unknown(unknown.renamed(of_source)),
+        Piece::Text(_) => piece,
+    };
+    values.into_iter().map(|(param, pieces)| (param, pieces.into_iter().map(piece).collect())).collect()
+}
 
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -305,7 +353,11 @@ impl Record {
         }
         let micros = self.start.elapsed().as_micros() as u64;
         self.steps.push(Step { reductions, micros, by_function });
-        if self.steps.len() == MAX_STEPS {
+        self.merge_steps();
+    }
+
+    fn merge_steps(&mut self) {
+        while self.steps.len() >= MAX_STEPS {
             self.step *= 2;
             let merged = self.steps.chunks(2).map(|pair| {
                 let mut all: Vec<(Cont, u64)> = pair.iter().flat_map(|s| s.by_function.iter().copied()).collect();
@@ -465,13 +517,21 @@ impl Record {
 
     // Called when the evaluation is over.
 
-    /// Assigns the nodes of the residual program to rows. `conts` and `vals` map the evaluator's graph `old` to the
-    /// residual program `new`.
+    /// Leaves out calls in code of residual functions that are in the program already, made for another export.
+    pub(crate) fn leave_out(&mut self, is_there: impl Fn(Cont) -> bool) {
+        let left: Vec<bool> = self.instances.iter().map(|made| made.residual.is_some_and(&is_there)).collect();
+        for row in self.rows.iter_mut().filter(|row| left[row.key.instance as usize]) {
+            (row.calls, row.steps, row.made) = (0, 0, 0);
+        }
+    }
+
+    /// Assigns the nodes of the residual program to rows. `conts` and `vals` map the evaluator's graph, of `n_conts`
+    /// continuations and `n_vals` values, to the residual program `new`.
     pub(crate) fn finish(
         &mut self,
         conts: &SideTable<Cont, Option<Cont>>,
         vals: &SideTable<Val, Option<Val>>,
-        old: &World,
+        (n_conts, n_vals): (usize, usize),
         new: &World,
         reductions: u64,
     ) {
@@ -480,14 +540,14 @@ impl Record {
         for instance in &mut self.instances {
             instance.residual = instance.residual.and_then(|k| conts[k]);
         }
-        for k in (0..old.n_conts()).map(|k| Cont(k as u32)) {
+        for k in (0..n_conts).map(Cont::from_idx) {
             let (Some(new), block) = (conts[k], self.blocks[k]) else { continue };
             self.instance_of[new] = block.instance;
             self.add_node(block.row);
         }
         let mut is_counted: SideTable<Val, bool> = SideTable::default();
         let mut mark = 0;
-        for v in (0..old.n_vals()).map(|v| Val(v as u32)) {
+        for v in (0..n_vals).map(Val::from_idx) {
             while self.marks.get(mark).is_some_and(|m| m.0 <= v.0) {
                 mark += 1;
             }
@@ -499,6 +559,45 @@ impl Record {
             self.add_node(row);
         }
         self.rows.retain(|r| r.calls > 0 || r.nodes > 0);
+    }
+
+    /// Adds the record of a part of the program, which is finished. `conts` has for each continuation of the part the one of the
+    /// source, and `placed` for each residual one its place in the residual program.
+    pub(crate) fn absorb(&mut self, part: Record, conts: &[Cont], placed: &Placed) {
+        let before = self.instances.len() as u32 - 1;
+        let number = |instance: u32| if instance == 0 { 0 } else { before + instance };
+        let of_source = |k: Cont| conts.get(k.idx()).copied().unwrap_or(k);
+        let instances = part.instances.into_iter().skip(1);
+        self.instances.extend(instances.map(|made| Instance {
+            source: of_source(made.source),
+            values: renamed(made.values, of_source),
+            parent: number(made.parent),
+            residual: made.residual.and_then(|k| placed.conts[k]),
+        }));
+        self.rows.extend(part.rows.into_iter().map(|row| {
+            let Key { instance, site, callee, outcome, why, mask } = row.key;
+            let (site, callee, why) = (of_source(site), callee.map(of_source), why.renamed(of_source));
+            let examples = row.examples.into_iter().map(|values| renamed(values, of_source)).collect();
+            Row { key: Key { instance: number(instance), site, callee, outcome, why, mask }, examples, ..row }
+        }));
+        for (k, instance) in part.instance_of.iter() {
+            if let Some(k) = placed.conts[k].filter(|_| *instance != 0) {
+                self.instance_of[k] = number(*instance);
+            }
+        }
+        for (k, &n) in part.own_nodes.iter().filter(|(_, n)| **n != 0) {
+            self.own_nodes[of_source(k)] += n;
+        }
+        let (reductions, micros) = (self.reductions, self.steps.last().map_or(0, |step| step.micros));
+        self.steps.extend(part.steps.into_iter().map(|step| Step {
+            reductions: reductions + step.reductions,
+            micros: micros + step.micros,
+            by_function: step.by_function.into_iter().map(|(k, n)| (of_source(k), n)).collect(),
+        }));
+        self.merge_steps();
+        self.reductions += part.reductions;
+        self.rounds = self.rounds.max(part.rounds);
+        self.is_rough |= part.is_rough;
     }
 
     fn add_node(&mut self, row: RowId) {

@@ -38,16 +38,20 @@ pub type Kinds = smallvec::SmallVec<[Kind; 6]>;
 /// The source continuations that a function value is made of: its own, and those of the closures it captures.
 pub type Sources = FxHashSet<Cont>;
 
-/// The findings of earlier rounds. Each is about the code of one *unit*: a root, or a function that captures nothing
-/// and is called with nothing specialized. A finding in one unit says nothing about the others.
+/// What is the same of a unit from round to round: the function, and for a kernel that it launches, that.
+pub type UnitName = (Cont, Option<Cont>);
+
+/// The findings of earlier rounds. Each is about the code of one *unit*: a root, a function that captures nothing and is
+/// called with nothing specialized, or a kernel that one of these launches. A finding in one unit says nothing about the
+/// others. Only calls and meetings are found for a function with its kernels.
 #[derive(Default, Clone, Debug)]
 pub struct Hints {
     /// Parameters not to specialize in such calls, because their arguments would be different each time.
-    drift: FxHashMap<(Cont, CallKey), Vec<Drifting>>,
+    drift: FxHashMap<(UnitName, CallKey), Vec<Drifting>>,
     /// Calls that are the only ones of their callee.
     inline: FxHashSet<(Cont, CallKey)>,
     /// Functions of which there were too many copies (`eval/sharing.rs`).
-    shared: FxHashMap<(Cont, Cont), Sharing>,
+    shared: FxHashMap<(UnitName, Cont), Sharing>,
     /// Continuations where lanes meet. Each is built as one block for all requests, which knows nothing about where
     /// lanes come from.
     meetings: FxHashSet<(Cont, Cont)>,
@@ -85,7 +89,13 @@ pub enum Sharing {
 
 impl Hints {
     /// The parameters that drift in a call. `sources` returns the sources of an argument that is a function.
-    pub fn drift(&self, unit: Cont, key: CallKey, kinds: &Kinds, mut sources: impl FnMut(usize) -> Rc<[Cont]>) -> u64 {
+    pub fn drift(
+        &self,
+        unit: UnitName,
+        key: CallKey,
+        kinds: &Kinds,
+        mut sources: impl FnMut(usize) -> Rc<[Cont]>,
+    ) -> u64 {
         let noted = self.drift.get(&(unit, key)).into_iter().flatten().filter(|noted| noted.is_like(kinds));
         let is_related =
             |noted: &&Drifting| noted.sources.iter().all(|(i, of)| sources(*i).iter().all(|k| of.contains(k)));
@@ -105,11 +115,11 @@ impl Hints {
         self.shared.keys().for_each(|&(_, k)| drifting[k] = true);
         drifting
     }
-    pub fn sharing(&self, unit: Cont, k: Cont) -> Option<Sharing> {
+    pub fn sharing(&self, unit: UnitName, k: Cont) -> Option<Sharing> {
         self.shared.get(&(unit, k)).copied()
     }
     /// Notes that copies are shared. Returns whether that is new.
-    pub fn note_shared(&mut self, unit: Cont, k: Cont, sharing: Sharing) -> bool {
+    pub fn note_shared(&mut self, unit: UnitName, k: Cont, sharing: Sharing) -> bool {
         self.shared.insert((unit, k), sharing) != Some(sharing)
     }
     /// Continuations that were called only once with some parameters specialized, in some unit.
@@ -123,7 +133,7 @@ impl Hints {
     }
     pub fn note_drift(
         &mut self,
-        unit: Cont,
+        unit: UnitName,
         key: CallKey,
         kinds: Kinds,
         params: u64,
@@ -135,7 +145,7 @@ impl Hints {
         self.merge_drift(unit, key, new);
     }
     /// Adds parameters that drift. Returns false if nothing about them is new.
-    fn merge_drift(&mut self, unit: Cont, key: CallKey, new: Drifting) -> bool {
+    fn merge_drift(&mut self, unit: UnitName, key: CallKey, new: Drifting) -> bool {
         let noted = self.drift.entry((unit, key)).or_default();
         let same = noted.iter_mut().find(|old| old.params == new.params && old.is_like(&new.kinds));
         let Some(old) = same else {

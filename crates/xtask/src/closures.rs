@@ -108,7 +108,9 @@ fn count_all() -> BTreeMap<String, Counts> {
 /// The numbers of a program, with its tests exported. `None` if it does not compile, which other tests report.
 fn count_file(path: &Path) -> Option<Counts> {
     let text = std::fs::read_to_string(path).ok()?;
-    let (options, mut files) = texts::program(path, &text);
+    let (mut options, mut files) = texts::program(path, &text);
+    // Each test would have copies of its own.
+    options.together = true;
     let suite = testing::find(&path.display().to_string(), &text);
     if !suite.tests.is_empty() {
         files.add("tests", suite.entries);

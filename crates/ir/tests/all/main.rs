@@ -2,3 +2,4 @@
 
 mod folding;
 mod nesting;
+mod parts;

@@ -21,7 +21,7 @@ fn continuations_are_nested_in_the_innermost_owner_of_what_is_free() {
     assert!(n_nested > 100, "{n_nested}");
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     entries.map(|entry| entry.expect("an entry").path()).collect()
 }

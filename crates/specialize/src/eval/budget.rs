@@ -1,14 +1,15 @@
-//! Budgets, and the units that they belong to. A unit is the code of a root, or of a function that captures nothing and
-//! is called with nothing specialized. Budgets and hints belong to units, so that the result for one function does not
-//! depend on how many others there are. Spending the budget of all units together only leads to a diagnostic.
+//! Budgets, and the units that they belong to. A unit is the code of a root, of a function that captures nothing and is
+//! called with nothing specialized, or of a kernel that one of these launches. Budgets and hints belong to units, so that
+//! the result for one function does not depend on how many others there are, nor on its kernels. Spending the budget of all
+//! units together only leads to a diagnostic.
 //!
 //! A unit is abandoned when its budget is spent, or when it has found enough for another round. The other units are
 //! still evaluated to their ends, and may find more for the next round.
 
 use super::{Evaluator, memory};
 use crate::facts::is_function;
-use crate::whistle::{self, Diverged};
-use nyala_base::{SideTable, Span};
+use crate::whistle::{self, Diverged, UnitName};
+use nyala_base::{Id, SideTable, Span};
 use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -29,8 +30,8 @@ pub(super) const STEPS_OF_OBJECT: usize = 6;
 const STEPS_OF_LOOK: u64 = 1 << 20;
 /// Limit on the blocks made of one continuation in one unit.
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
-/// Limit on the bytes of nodes, stubs and known contents of memory, for all units together. Large arrays have many bytes and
-/// few nodes. With what allocators round up, and what tables keep free for more, a program that spends it takes less than 1 GB.
+/// Limit on the bytes of nodes, stubs and known contents of memory, for all units of an export together. Large arrays have
+/// many bytes and few nodes. With what allocators round up, and what tables keep free for more, a program that spends it takes less than 1 GB.
 const MAX_BYTES: u64 = 700 << 20;
 /// The least part of it that a small budget leaves: what is computed at compile time does not grow with the program.
 const LEAST_PART: f64 = 0.15;
@@ -50,9 +51,15 @@ const CHAIN: usize = 1024;
 /// A call for the report of a divergence, and its arguments.
 type Link = (Cont, Span, Vec<String>);
 
-/// The resources that the evaluation of a unit has used in this round.
-#[derive(Clone, Default)]
+nyala_base::define_id!(
+    /// A unit of the export that is evaluated.
+    pub(super) struct UnitId, "unit"
+);
+
+/// A unit, and the resources that its evaluation has used in this round.
+#[derive(Clone)]
 pub(super) struct Unit {
+    pub name: UnitName,
     pub nodes: u64,
     pub reductions: u64,
     pub steps: u64,
@@ -67,6 +74,22 @@ pub(super) struct Unit {
     pub is_spent: bool,
 }
 
+impl Unit {
+    fn new(name: UnitName) -> Unit {
+        Unit {
+            name,
+            nodes: 0,
+            reductions: 0,
+            steps: 0,
+            blocks: 0,
+            next_look: 0,
+            last_found: None,
+            is_left: false,
+            is_spent: false,
+        }
+    }
+}
+
 /// The resources that the evaluation has used, and its limits.
 pub(super) struct Budget {
     /// Multiplies all limits.
@@ -79,13 +102,15 @@ pub(super) struct Budget {
     steps: Cell<u64>,
     /// The number of steps at which to look at the limits at the latest.
     next_look: u64,
-    /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated.
-    pub unit: Cont,
-    pub units: SideTable<Cont, Unit>,
+    /// The unit whose code is evaluated.
+    pub unit: UnitId,
+    units: Vec<Unit>,
+    /// Units that are functions.
+    functions: SideTable<Cont, Option<UnitId>>,
     /// The totals of nodes, reductions and steps when the unit's counts were last updated.
     counted: (u64, u64, u64),
     /// Blocks of each continuation in each unit.
-    blocks: FxHashMap<(Cont, Cont), u64>,
+    blocks: FxHashMap<(UnitId, Cont), u64>,
     /// See [`MAX_BYTES`].
     pub max_bytes: u64,
     /// Whether there is another round that can use new hints.
@@ -105,15 +130,19 @@ struct Spent {
 }
 
 impl Budget {
-    pub fn new(scale: f64, of_all: f64, may_start_again: bool) -> Budget {
+    /// The budget for a root, which is the first unit.
+    pub fn new(root: Cont, scale: f64, of_all: f64, may_start_again: bool) -> Budget {
+        let mut functions = SideTable::default();
+        functions[root] = Some(UnitId(0));
         Budget {
             scale,
             of_all,
             reductions: 0,
             steps: Cell::new(0),
             next_look: STEPS_OF_LOOK,
-            unit: Cont(0),
-            units: SideTable::default(),
+            unit: UnitId(0),
+            units: vec![Unit::new((root, None))],
+            functions,
             counted: (0, 0, 0),
             blocks: FxHashMap::default(),
             max_bytes: (MAX_BYTES as f64 * scale.max(LEAST_PART)) as u64,
@@ -121,6 +150,34 @@ impl Budget {
             near_end: false,
             chain: VecDeque::new(),
         }
+    }
+
+    /// What has been used in a unit.
+    pub fn of(&self, unit: UnitId) -> &Unit {
+        &self.units[unit.idx()]
+    }
+
+    pub fn of_mut(&mut self, unit: UnitId) -> &mut Unit {
+        &mut self.units[unit.idx()]
+    }
+
+    /// The name of the unit whose code is evaluated.
+    pub fn name(&self) -> UnitName {
+        self.of(self.unit).name
+    }
+
+    pub fn spent_units(&self) -> Vec<UnitId> {
+        (0..self.units.len()).map(UnitId::from_idx).filter(|&unit| self.of(unit).is_spent).collect()
+    }
+
+    fn add(&mut self, name: UnitName) -> UnitId {
+        self.units.push(Unit::new(name));
+        UnitId::from_idx(self.units.len() - 1)
+    }
+
+    /// The unit of a kernel that the present unit launches.
+    pub fn launch(&mut self, kernel: Cont) -> UnitId {
+        self.add((self.name().0, Some(kernel)))
     }
 
     pub fn scaled(&self, limit: u64) -> u64 {
@@ -133,12 +190,12 @@ impl Budget {
     }
 
     pub fn reductions_left(&self) -> u64 {
-        self.scaled(MAX_REDUCTIONS).saturating_sub(self.units[self.unit].reductions)
+        self.scaled(MAX_REDUCTIONS).saturating_sub(self.of(self.unit).reductions)
     }
 
     /// Adds the work since the last update to the unit's counts. `size` is the present size of the graph.
     fn count(&mut self, size: u64) {
-        let unit = &mut self.units[self.unit];
+        let unit = &mut self.units[self.unit.idx()];
         let (nodes, reductions) = (size.saturating_sub(self.counted.0), self.reductions - self.counted.1);
         let steps = self.steps.get() + nodes * STEPS_OF_NODE + reductions * STEPS_OF_REDUCTION;
         self.steps.set(steps);
@@ -161,7 +218,7 @@ impl Budget {
         self.steps.get() > self.next_look
     }
 
-    pub fn enter(&mut self, unit: Cont, size: u64) {
+    pub fn enter(&mut self, unit: UnitId, size: u64) {
         if unit != self.unit {
             self.count(size);
             self.unit = unit;
@@ -171,14 +228,15 @@ impl Budget {
     /// A recursion of the unit was found to drift, or lanes to meet late.
     pub fn note_found(&mut self, size: u64) {
         self.count(size);
-        let unit = &mut self.units[self.unit];
+        let unit = self.of_mut(self.unit);
         unit.last_found = Some(unit.nodes);
     }
 
-    pub fn add_block(&mut self, unit: Cont, k: Cont) {
+    pub fn add_block(&mut self, unit: UnitId, k: Cont) {
         let n_blocks = self.blocks.entry((unit, k)).or_default();
         *n_blocks += 1;
-        self.units[unit].blocks = self.units[unit].blocks.max(*n_blocks);
+        let most = &mut self.units[unit.idx()].blocks;
+        *most = (*most).max(*n_blocks);
     }
 
     /// Notes a call shortly before a budget is spent. Describing all calls would cost too much.
@@ -191,7 +249,7 @@ impl Budget {
 
     /// The first limit that is exceeded by a graph of `size` nodes with `bytes` bytes.
     fn spent(&self, size: u64, bytes: u64) -> Option<Spent> {
-        let unit = &self.units[self.unit];
+        let unit = self.of(self.unit);
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
         let max_steps = self.scaled(MAX_STEPS);
         let limits = [
@@ -211,7 +269,7 @@ impl Budget {
 
     /// Whether calls are noted for the report from now on.
     fn is_nearly_spent(&self, size: u64, bytes: u64) -> bool {
-        let unit = &self.units[self.unit];
+        let unit = self.of(self.unit);
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
         // For small budgets, the margin is only a part of them: describing calls takes longer than evaluating them.
         let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
@@ -228,7 +286,7 @@ impl Budget {
     /// Whether to search for functions with too many copies, which is done at growing intervals.
     fn is_time_to_look(&mut self) -> bool {
         let first = self.scaled(MAX_NODES) / 100;
-        let unit = &mut self.units[self.unit];
+        let unit = self.of_mut(self.unit);
         let is_time = unit.nodes > unit.next_look.max(first);
         if is_time {
             unit.next_look = 2 * unit.nodes;
@@ -239,11 +297,23 @@ impl Budget {
 
 impl Evaluator<'_> {
     /// The unit in which a function is evaluated that is called from the current unit.
-    pub(super) fn unit_of(&self, k: Cont, mask: u64, captures_nothing: bool) -> Cont {
-        match mask == 0 && captures_nothing && is_function(self.source, k) {
-            true => k,
+    pub(super) fn unit_of(&mut self, k: Cont, mask: u64, captures_nothing: bool) -> UnitId {
+        match self.is_unit(k, mask, captures_nothing) {
+            true => match self.budget.functions[k] {
+                Some(unit) => unit,
+                None => {
+                    let unit = self.budget.add((k, None));
+                    self.budget.functions[k] = Some(unit);
+                    unit
+                }
+            },
             false => self.budget.unit,
         }
+    }
+
+    /// Whether a function that is called is a unit.
+    pub(super) fn is_unit(&self, k: Cont, mask: u64, captures_nothing: bool) -> bool {
+        mask == 0 && captures_nothing && is_function(self.source, k)
     }
 
     pub(super) fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
@@ -257,7 +327,7 @@ impl Evaluator<'_> {
         }
         if self.budget.may_start_again {
             let unit = self.budget.unit;
-            let Unit { nodes, last_found, .. } = self.budget.units[unit];
+            let &Unit { nodes, last_found, .. } = self.budget.of(unit);
             let mut is_early = last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN));
             if self.budget.is_time_to_look() {
                 is_early |= self.note_shared(unit, true);

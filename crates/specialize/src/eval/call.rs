@@ -8,7 +8,7 @@
 //! 2. Hints take parameters out again: too many copies, drift. Or they make a call full: it is the only one.
 //! 3. A recursive callee is compared with its ancestors ([`whistle`](crate::whistle)): parameters that drift are not
 //!    specialized. A full unfold that repeats an ancestor's arguments, under dynamic control, becomes a *knot*: a block.
-//! 4. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
+//! 4. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be in the export's code (`is_linear`).
 //! 5. Else a stub for what is specialized, called with the rest.
 
 use super::Evaluator;

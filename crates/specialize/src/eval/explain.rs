@@ -8,8 +8,7 @@ use super::state::{Site, State, Stub, StubId};
 use crate::facts::loop_condition;
 use crate::record::{Example, Outcome, Piece, Record, RowId, Unknown, Why};
 use crate::whistle;
-use nyala_base::SideTable;
-use nyala_ir::{Cont, Effect, Node, Op, Val, World};
+use nyala_ir::{Cont, Effect, Node, Op, Val};
 
 /// Limit on the values that are searched for an unknown part of a value.
 const MAX_LOOKED_AT: usize = 100;
@@ -52,18 +51,6 @@ const BRANCH: u8 = 6;
 impl Evaluator<'_> {
     pub fn take_record(&mut self) -> Option<Box<Record>> {
         self.record.take()
-    }
-
-    /// Completes the record once the residual program `new` exists. `conts` and `vals` map the evaluator's graph to it.
-    pub fn finish_record(
-        &mut self,
-        conts: &SideTable<Cont, Option<Cont>>,
-        vals: &SideTable<Val, Option<Val>>,
-        new: &World,
-    ) {
-        if let Some(record) = &mut self.record {
-            record.finish(conts, vals, &self.dst, new, self.budget.reductions);
-        }
     }
 
     /// Whether calls of `k` are recorded: functions and recursive continuations, not other blocks.

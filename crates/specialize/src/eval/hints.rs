@@ -25,10 +25,14 @@ impl Advice<'_> {
 }
 
 impl Evaluator<'_> {
-    /// Whether earlier rounds found that this is the only such call in the unit, or in the program if the callee is a
-    /// unit.
+    /// Whether earlier rounds found that this is the only such call in the unit, or in the export's code if the callee
+    /// is a unit.
     pub(super) fn is_inline(&self, k: Cont, mask: u64) -> bool {
-        self.hints.earlier.is_inline(self.unit_of(k, mask, self.facts.nest.free(k).is_empty()), (k, mask))
+        let function = match self.is_unit(k, mask, self.facts.nest.free(k).is_empty()) {
+            true => k,
+            false => self.budget.name().0,
+        };
+        self.hints.earlier.is_inline(function, (k, mask))
     }
 
     /// The parameters that drifted in earlier calls of that kind in the unit.
@@ -37,7 +41,8 @@ impl Evaluator<'_> {
             return 0;
         }
         let kinds = self.kinds(key.1, args);
-        let (view, sources, unit) = (View { dst: &self.dst, stubs: &self.stubs }, &mut self.sources, self.budget.unit);
+        let (view, sources, unit) =
+            (View { dst: &self.dst, stubs: &self.stubs }, &mut self.sources, self.budget.name());
         let earlier = self.hints.earlier.drift(unit, key, &kinds, |i| sources.of(view, args[i]));
         earlier | self.hints.noted.drift(unit, key, &kinds, |i| sources.of(view, args[i]))
     }
@@ -45,7 +50,7 @@ impl Evaluator<'_> {
     pub(super) fn note_drift(&mut self, key: CallKey, args: &[Val], params: u64) {
         let kinds = self.kinds(key.1, args);
         let (view, sources) = (View { dst: &self.dst, stubs: &self.stubs }, &mut self.sources);
-        self.hints.noted.note_drift(self.budget.unit, key, kinds, params, |i| sources.of(view, args[i]));
+        self.hints.noted.note_drift(self.budget.name(), key, kinds, params, |i| sources.of(view, args[i]));
     }
 
     /// The kinds of the specialized arguments, which are comparable from round to round.

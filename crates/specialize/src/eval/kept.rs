@@ -6,6 +6,7 @@
 //! with it ([`Evaluator::target`]). Where it does not hold, another block is built.
 
 use super::Evaluator;
+use super::budget::UnitId;
 use super::state::StubId;
 use crate::facts::Facts;
 use crate::memory::{self, Memory, Range, Shapes, WHOLE, Written};
@@ -145,7 +146,7 @@ impl Evaluator<'_> {
 pub(super) struct WritesOf {
     all: FxHashMap<StubId, Option<Rc<Written>>>,
     /// By unit, the number of objects in all these sets.
-    n_objects: SideTable<Cont, usize>,
+    n_objects: SideTable<UnitId, usize>,
 }
 
 fn union(mut all: Rc<Written>, more: impl Iterator<Item = (Val, Range)>) -> Rc<Written> {

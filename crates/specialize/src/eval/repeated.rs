@@ -12,6 +12,7 @@
 //! for each.
 
 use super::Evaluator;
+use super::budget::UnitId;
 use super::call::{Callee, Rules};
 use super::code::{Code, Inst, Operand, Target};
 use super::plain::{Kind, Value};
@@ -53,7 +54,7 @@ enum Token {
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    unit: Cont,
+    unit: UnitId,
     function: Cont,
     is_run: bool,
     /// Captured values and arguments, without memory and the return continuation.
@@ -88,7 +89,7 @@ pub(super) struct Repeated {
     kept: FxHashMap<Key, Results>,
     /// Functions with results of which some are kept, and their number by unit.
     has_results: SideTable<Cont, bool>,
-    n_kept: SideTable<Cont, u32>,
+    n_kept: SideTable<UnitId, u32>,
 }
 
 impl Repeated {

@@ -37,6 +37,11 @@ impl Evaluator<'_> {
             Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Launch | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
                 let body = b.args().body.filter(|_| b != Builtin::Spawn);
+                if b == Builtin::Launch
+                    && let Some(s) = body.and_then(|i| self.stub_of_val(args[i]))
+                {
+                    self.launch(s);
+                }
                 self.residual_call(site, callee, &args, body);
             }
             Builtin::Branch => {
@@ -147,6 +152,13 @@ impl Evaluator<'_> {
         let diagnostic = crate::diagnostics::pe_info::info(origin, &text, &shown);
         if !self.reports.contains(&diagnostic) {
             self.reports.push(diagnostic);
+        }
+    }
+
+    /// A kernel is a unit of its own, unless its code was asked for in another way.
+    fn launch(&mut self, kernel: StubId) {
+        if self.stubs[kernel].state == State::New && self.stubs[kernel].unit == self.budget.unit {
+            self.stubs[kernel].unit = self.budget.launch(self.stubs[kernel].source);
         }
     }
 

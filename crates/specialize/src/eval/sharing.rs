@@ -4,6 +4,7 @@
 //! the next round. Unknown arguments and the return continuation then stay parameters; if that is not enough, functions
 //! do too.
 
+use super::budget::UnitId;
 use super::state::{State, Stub, StubId, View};
 use super::{Evaluator, memory};
 use crate::facts::is_return;
@@ -27,7 +28,7 @@ impl Evaluator<'_> {
     /// (`forced`) stays unfolded unless functions have to be shared too.
     pub(super) fn shared(&self, k: Cont, args: &[Val], forced: bool) -> u64 {
         let Some(sharing) =
-            self.hints.earlier.sharing(self.budget.unit, k).filter(|&s| !forced || s == Sharing::Functions)
+            self.hints.earlier.sharing(self.budget.name(), k).filter(|&s| !forced || s == Sharing::Functions)
         else {
             return 0;
         };
@@ -44,18 +45,14 @@ impl Evaluator<'_> {
 
     /// Notes functions with many copies in the units whose budget is spent.
     pub fn note_shared_in_spent(&mut self) {
-        let mut units: Vec<Cont> =
-            self.stubs.iter().map(|s| s.unit).filter(|&u| self.budget.units[u].is_spent).collect();
-        units.sort_unstable();
-        units.dedup();
-        for unit in units {
+        for unit in self.budget.spent_units() {
             self.note_shared(unit, false);
         }
     }
 
     /// Notes functions of one unit with many copies that do not differ in known values. With `early`, only those
     /// without a filter. Returns whether any of them is new.
-    pub(super) fn note_shared(&mut self, unit: Cont, early: bool) -> bool {
+    pub(super) fn note_shared(&mut self, unit: UnitId, early: bool) -> bool {
         let mut n_copies: SideTable<Cont, u64> = SideTable::default();
         let is_built = |stub: &Stub| stub.unit == unit && stub.state != State::New;
         let built: Vec<StubId> = (0..self.stubs.len()).filter(|&s| is_built(&self.stubs[s])).collect();
@@ -87,7 +84,7 @@ impl Evaluator<'_> {
             // Copies that are specialized in other functions would stay.
             let (returns_help, functions_help) =
                 (n >= MAX_ALIKE * known.len() as u64, n >= MAX_ALIKE * numbers.len() as u64);
-            let sharing = match self.hints.earlier.sharing(unit, function) {
+            let sharing = match self.hints.earlier.sharing(self.budget.of(unit).name, function) {
                 None if early && !self.source.cont(function).filter.is_empty() => continue,
                 None if returns_help => Sharing::Returns,
                 _ if early || !functions_help => continue,
@@ -101,7 +98,7 @@ impl Evaluator<'_> {
         }
         let mut found = false;
         for (function, sharing) in noted {
-            found |= self.hints.noted.note_shared(unit, function, sharing);
+            found |= self.hints.noted.note_shared(self.budget.of(unit).name, function, sharing);
         }
         found
     }

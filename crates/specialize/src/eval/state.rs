@@ -1,6 +1,7 @@
 //! Closures and the code under evaluation, as data: stubs and their table, requests, blocks, modes. Separate from the
 //! code that decides about them. Functions here use only their arguments, no other parts of the evaluator.
 
+use super::budget::UnitId;
 use crate::memory::Memory;
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
@@ -57,7 +58,7 @@ pub struct Stub {
     /// The record of its block, once evaluation of the block has begun.
     pub(super) record: Option<u32>,
     /// The unit it is evaluated in.
-    pub(super) unit: Cont,
+    pub(super) unit: UnitId,
     /// The unfolded call whose code made it.
     pub(super) call: CallId,
     /// Whether it may capture the address of an object.

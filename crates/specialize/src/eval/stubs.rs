@@ -177,9 +177,10 @@ impl Evaluator<'_> {
                 None => {
                     // Lanes that come here later would not meet those that came before.
                     let (unit, k) = (self.stubs[s].unit, self.stubs[s].source);
+                    let function = self.budget.of(unit).name.0;
                     if self.lanes_meet_in(s)
-                        && !self.hints.earlier.is_meeting(unit, k)
-                        && self.hints.noted.note_meeting(unit, k)
+                        && !self.hints.earlier.is_meeting(function, k)
+                        && self.hints.noted.note_meeting(function, k)
                         && unit == self.budget.unit
                     {
                         let size = self.size();
@@ -384,7 +385,7 @@ impl Evaluator<'_> {
 
     pub(super) fn decide(&mut self, s: StubId) -> Result<(), Box<Diverged>> {
         let unit = self.stubs[s].unit;
-        if self.stubs[s].state != State::New || self.budget.units[unit].is_left {
+        if self.stubs[s].state != State::New || self.budget.of(unit).is_left {
             return Ok(());
         }
         let size = self.size();
@@ -393,7 +394,7 @@ impl Evaluator<'_> {
         let k = stub.source;
         let vals = stub.vals.clone();
         let mut requests = std::mem::take(&mut stub.requests);
-        let is_meeting = self.hints.earlier.is_meeting(self.budget.unit, k);
+        let is_meeting = self.hints.earlier.is_meeting(self.budget.name().0, k);
         let general = stub.escaped || self.facts.is_recursive[k] || is_meeting;
         let n_free = self.facts.nest.free(k).len();
         let free: Rc<[Val]> = vals[..n_free].into();

@@ -75,65 +75,10 @@ fn foreign_drift(n: i32, f: fn(i32) -> i32) -> i32 { if n == 0 { f(n) } else { f
 extern fn foreign_recursion(n: i32) -> i32 { foreign_drift(n, |x| x * 2) }
 "#;
 
-/// A function without annotations is called once only if the export is alone: it is unfolded then, or has no parameter where all
-/// calls agree.
-const ONLY_CALLS: &str = "what a function is called with depends on the other exports that call it";
 const NAMED_VEC: &str = "has a `vec` of its own, which is not that of the foreign code";
 
 /// Programs of which an export has other code alone than among its siblings, with the reason.
-const DIFFERENT: &[(&str, &str)] = &[
-    ("bench/align/reads.impala", ONLY_CALLS),
-    ("bench/rays/trace.impala", ONLY_CALLS),
-    ("examples/01_power.impala", ONLY_CALLS),
-    ("examples/02_range_and_unroll.impala", ONLY_CALLS),
-    ("examples/03_functions_vanish.impala", ONLY_CALLS),
-    ("examples/04_continuations.impala", ONLY_CALLS),
-    ("examples/05_what_is_known.impala", ONLY_CALLS),
-    ("examples/06_interpreter.impala", ONLY_CALLS),
-    ("examples/07_regions.impala", ONLY_CALLS),
-    ("examples/08_parallel.impala", ONLY_CALLS),
-    ("examples/09_called_from_c.impala", ONLY_CALLS),
-    ("examples/11_traits.impala", ONLY_CALLS),
-    ("examples/12_small_language.impala", ONLY_CALLS),
-    ("examples/13_patterns.impala", ONLY_CALLS),
-    ("examples/14_formats.impala", ONLY_CALLS),
-    ("examples/16_renderer_stack.impala", ONLY_CALLS),
-    ("examples/20_matrix_product.impala", ONLY_CALLS),
-    ("examples/21_rays_for_c.impala", ONLY_CALLS),
-    ("examples/22_alignment_for_c.impala", ONLY_CALLS),
-    ("examples/align/formats.impala", ONLY_CALLS),
-    ("examples/align/main.impala", ONLY_CALLS),
-    ("examples/align/modes.impala", ONLY_CALLS),
-    ("examples/align/schemes.impala", ONLY_CALLS),
-    ("examples/blur/blur.impala", ONLY_CALLS),
-    ("examples/blur/device.impala", ONLY_CALLS),
-    ("examples/render/checks.impala", ONLY_CALLS),
-    ("lib/std/tests/text.impala", ONLY_CALLS),
-    ("tests/residual/lanes_meet_elsewhere.impala", ONLY_CALLS),
-    ("tests/run/addresses_that_stay.impala", ONLY_CALLS),
-    ("tests/run/closures/in_frames.impala", ONLY_CALLS),
-    ("tests/run/closures/many_rounds.impala", ONLY_CALLS),
-    ("tests/run/closures/shared_in_frames.impala", ONLY_CALLS),
-    ("tests/run/computed_statics.impala", ONLY_CALLS),
-    ("tests/run/counted_loops.impala", ONLY_CALLS),
-    ("tests/run/drift_beside_numbers.impala", ONLY_CALLS),
-    ("tests/run/fields_in_loops.impala", ONLY_CALLS),
-    ("tests/run/language/operators.impala", NAMED_VEC),
-    ("tests/run/launches/function_values.impala", ONLY_CALLS),
-    ("tests/run/launches/host.impala", ONLY_CALLS),
-    ("tests/run/leaving/ends.impala", ONLY_CALLS),
-    ("tests/run/leaving/join_of_addresses.impala", ONLY_CALLS),
-    ("tests/run/owed_writes.impala", ONLY_CALLS),
-    ("tests/run/programs/alignment.impala", ONLY_CALLS),
-    ("tests/run/programs/containers.impala", ONLY_CALLS),
-    ("tests/run/programs/expressions.impala", ONLY_CALLS),
-    ("tests/run/programs/stencil.impala", ONLY_CALLS),
-    ("tests/run/restrict.impala", ONLY_CALLS),
-    ("tests/run/streaming.impala", ONLY_CALLS),
-    ("tests/run/symbols.impala", ONLY_CALLS),
-    ("tests/run/vectorize/bits_of_masks.impala", ONLY_CALLS),
-    ("tests/run/vectorize/gathers.impala", ONLY_CALLS),
-];
+const DIFFERENT: &[(&str, &str)] = &[("tests/run/language/operators.impala", NAMED_VEC)];
 
 /// The residual text of an export: all that is reachable from it, without the numbers of names.
 fn text_of(world: &nyala_ir::World, root: nyala_ir::Cont) -> String {
@@ -141,8 +86,8 @@ fn text_of(world: &nyala_ir::World, root: nyala_ir::Cont) -> String {
     text.lines().filter(|line| !line.starts_with("struct ")).map(|line| format!("{line}\n")).collect()
 }
 
-/// Compiles a program with all its exports, with each alone, and with [`FOREIGN`]. Gives the differences, and the number of
-/// exports.
+/// Compiles a program with all its exports, with each alone but for those that it calls itself, and with [`FOREIGN`]. Gives the
+/// differences, and the number of exports.
 fn differences(name: &str, text: &str) -> (Vec<String>, usize) {
     use nyala_ir::{Cont, Linkage, World};
     let graph = |others: &str| {
@@ -175,10 +120,11 @@ fn differences(name: &str, text: &str) -> (Vec<String>, usize) {
         }
     };
     for &root in &roots {
+        let (own, _) = nyala_ir::facts::Nest::of_program(&graph_of_all.world, &[root]);
         // The residual program shares the graph no more.
         let world = std::sync::Arc::get_mut(&mut graph_of_all.world).expect("the graph has one owner");
         let hidden: Vec<_> =
-            roots.iter().filter(|&&k| k != root).map(|&k| (k, world.cont(k).linkage.clone())).collect();
+            roots.iter().filter(|&&k| !own.is_reachable(k)).map(|&k| (k, world.cont(k).linkage.clone())).collect();
         hidden.iter().for_each(|(k, _)| world.cont_mut(*k).linkage = Linkage::Internal.into());
         if let Ok(alone) = graph_of_all.residual() {
             compare(&alone.world, "alone");
