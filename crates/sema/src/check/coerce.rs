@@ -51,6 +51,14 @@ impl Checker<'_, '_> {
             && (self.p.types.shallow(a) == self.p.types.shallow(b) || self.p.types.as_var(a).is_some())
         {
             diagnostic = diagnostic.hint(type_mismatch::ADDRESS_MUT);
+        } else if let (Kind::Array(a, _), Kind::Array(b, _)) = (self.p.types.kind(f), self.p.types.kind(t))
+            && [a, b].iter().all(|elem| self.p.types.as_prim(*elem) == Some(Prim::U8))
+        {
+            diagnostic = diagnostic.hint(type_mismatch::TEXTS);
+        } else if let Kind::Ptr { access: Access::Owned, to: pointee, .. } = self.p.types.kind(t)
+            && self.p.types.shallow(pointee) == f
+        {
+            diagnostic = diagnostic.hint(type_mismatch::OWNED);
         } else if let Kind::Ptr { access: Access::Mut, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
