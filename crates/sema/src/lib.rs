@@ -14,6 +14,7 @@ mod header;
 mod intrinsics;
 mod lower;
 mod program;
+mod signatures;
 mod symbols;
 mod types;
 mod x86_intrinsics;
@@ -23,6 +24,7 @@ pub use exports::Exports;
 pub use header::header;
 pub use lower::{Lowering, lower};
 pub use program::{Input, Program};
+pub use signatures::{ExportedStruct, ExportedType, Signature, Signatures, signatures};
 pub use symbols::{Call, Hint, Symbol, SymbolKind, Symbols};
 
 use std::sync::Mutex;

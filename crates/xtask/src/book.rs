@@ -43,6 +43,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/tuning.md",
             "docs/packages.md",
             "docs/devices.md",
+            "docs/embedding.md",
             "docs/c.md",
             "docs/cpus.md",
             "docs/diagnostics.md",

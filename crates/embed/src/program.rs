@@ -1,0 +1,254 @@
+//! Programs in memory, and handles of their functions. Separate from compiling: what is here lives as long as somebody calls it.
+
+use crate::arguments::{Args, Return};
+use crate::compiler::{Compiler, on_large_stack};
+use crate::error::{Diagnostic, Error, diagnostics};
+use crate::shape::{difference, text_of};
+use nyala_driver::run::Loaded;
+use nyala_driver::{Files, FrontEnd, Options, Report, explain};
+use nyala_gen_llvm::Jit;
+use nyala_sema::{ExportedType, Signature, Signatures};
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A compiled program in memory. Clones share the code, which lives until the last clone and the last [`Function`] are gone.
+#[derive(Clone)]
+pub struct Program {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Options,
+    files: Files,
+    /// What the addresses are in.
+    _code: Arc<Jit>,
+    signatures: Signatures,
+    /// Where the functions are, in the order of the signatures.
+    addresses: Vec<usize>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// A form that a program has on its way, which [`Program::emit`] shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// The graph before partial evaluation.
+    Graph,
+    /// The graph after partial evaluation.
+    Residual,
+    /// Flat SSA.
+    Flat,
+    /// LLVM's text, optimized.
+    Llvm,
+    /// Assembly.
+    Assembly,
+    /// C text. It has no single functions.
+    C,
+}
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Stage::Graph => "graph",
+            Stage::Residual => "residual",
+            Stage::Flat => "flat",
+            Stage::Llvm => "llvm",
+            Stage::Assembly => "asm",
+            Stage::C => "c",
+        }
+    }
+}
+
+impl Program {
+    /// Links the code, which must be that of the signatures.
+    pub(crate) fn new(
+        options: Options,
+        files: Files,
+        loaded: Loaded,
+        signatures: Signatures,
+    ) -> Result<Program, Error> {
+        let lookup = |f: &Signature| loaded.jit.lookup(&f.symbol);
+        let addresses = signatures.functions.iter().map(lookup).collect::<Result<_, _>>();
+        let addresses = addresses.map_err(|d| Error::of(&Report::default().report(*d)))?;
+        let warnings = diagnostics(&loaded.report);
+        Ok(Program { inner: Arc::new(Inner { options, files, _code: loaded.jit, signatures, addresses, warnings }) })
+    }
+
+    /// Compiles a file with the usual options; [`Compiler`] has others.
+    ///
+    /// # Errors
+    /// As for [`Compiler::compile`].
+    pub fn compile(path: impl AsRef<Path>) -> Result<Program, Error> {
+        Compiler::new().compile(path)
+    }
+
+    /// Compiles a text with the usual options. Its name is for diagnostics.
+    ///
+    /// # Errors
+    /// As for [`Compiler::compile`].
+    ///
+    /// ```
+    /// use nyala_embed::{Error, Program};
+    ///
+    /// let Err(Error::Program(found)) = Program::from_source("f.impala", "extern fn f() -> i32 { 1f }") else { panic!() };
+    /// assert_eq!(found[0].code, "type-mismatch");
+    /// let place = found[0].place.as_ref().expect("it is at a place");
+    /// assert_eq!((place.file.as_str(), place.line, place.column), ("f.impala", 1, 24));
+    /// ```
+    pub fn from_source(name: &str, text: &str) -> Result<Program, Error> {
+        Compiler::new().compile_source(name, text)
+    }
+
+    /// What the compiler said about the program.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.inner.warnings
+    }
+
+    /// The exported functions, as the program writes them: `fn f(x: i32) -> i32`, by their symbols.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inner.signatures.functions.iter().map(|f| (f.symbol.as_str(), f.text.as_str()))
+    }
+
+    /// A handle of an exported function, whose types are compared with those of the program.
+    ///
+    /// # Safety
+    /// The types of calls are checked, what the function does is not. Whoever makes a handle vouches for each of its calls:
+    ///
+    /// - the function accesses no elements behind the end of what it is given, though [`In`](crate::In) and [`Out`](crate::Out)
+    ///   do not tell it the length, and nothing but that and memory of its own;
+    /// - it neither keeps what it is given after its return, nor reads what is not initialized;
+    /// - if several threads call it at once, its statics allow that;
+    /// - foreign functions that it calls may be called so, and pointers in its result are used as the program means them.
+    ///
+    /// # Errors
+    /// There is no such function, or it has other types.
+    ///
+    /// ```
+    /// use nyala_embed::{Error, Program};
+    ///
+    /// let program = Program::from_source("half.impala", "extern fn half(x: f64) -> f64 { x / 2.0 }")?;
+    /// // SAFETY: `half` accesses no memory.
+    /// let half = unsafe { program.function::<(f64,), f64>("half") }?;
+    /// assert_eq!(half.call((3.0,)), 1.5);
+    /// // SAFETY: as above.
+    /// let Err(wrong) = (unsafe { program.function::<(f32,), f64>("half") }) else { panic!() };
+    /// assert_eq!(wrong.to_string(), "\
+    /// `half` has other types: parameter `x` is `f32` here, `f64` in the program
+    ///     here:           fn half(f32) -> f64
+    ///     in the program: fn half(x: f64) -> f64");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub unsafe fn function<A: Args, R: Return>(&self, name: &str) -> Result<Function<A, R>, Error> {
+        let inner = &self.inner;
+        let all = &inner.signatures;
+        let Some((index, signature)) = all.functions.iter().enumerate().find(|(_, f)| f.symbol == name) else {
+            let exported = all.functions.iter().map(|f| f.text.clone()).collect();
+            return Err(Error::NoSuchFunction { name: name.into(), exported });
+        };
+        check_types::<A, R>(signature, all)?;
+        Ok(Function { address: inner.addresses[index], program: self.clone(), types: PhantomData })
+    }
+
+    /// The program at a stage as text, or one function of it. The program is compiled anew: from the texts that were given, and
+    /// from libraries as they are now.
+    ///
+    /// # Errors
+    /// The program has no such function at this stage.
+    pub fn emit(&self, stage: Stage, function: Option<&str>) -> Result<String, Error> {
+        let Inner { options, files, .. } = &*self.inner;
+        on_large_stack(|| match nyala_driver::emit(options, files, stage.name(), function) {
+            Ok((text, _)) => Ok(text),
+            Err(failed) => Err(Error::of(&failed)),
+        })
+    }
+
+    /// What partial evaluation did in a function, and why: the text of `nyala explain --fn`. The program is compiled anew, as
+    /// for [`Program::emit`].
+    ///
+    /// # Errors
+    /// The program has no such function.
+    pub fn explain(&self, function: &str) -> Result<String, Error> {
+        let Inner { options, files, .. } = &*self.inner;
+        on_large_stack(|| {
+            let graph = FrontEnd::new(options.clone(), files.clone()).graph();
+            let mut explained =
+                graph.and_then(|graph| explain::explain(&graph)).map_err(|failed| Error::of(&failed))?;
+            let text = explain::text(&explained.report, Some(function), usize::MAX);
+            text.map_err(|d| Error::of(&explained.residual.report.report(*d)))
+        })
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Program").field("files", &self.inner.files.names()).finish_non_exhaustive()
+    }
+}
+
+/// Compares a function with the types asked for.
+fn check_types<A: Args, R: Return>(signature: &Signature, all: &Signatures) -> Result<(), Error> {
+    let (shapes, result) = (A::shapes(), R::shape());
+    let here = || {
+        let params: Vec<String> = shapes.iter().map(|shape| shape.text()).collect();
+        let result = result.as_ref().map_or("()".into(), |shape| shape.text());
+        format!("fn {}({}) -> {result}", signature.symbol, params.join(", "))
+    };
+    let fail = |difference| {
+        let (name, in_program) = (signature.symbol.clone(), signature.text.clone());
+        Err(Error::WrongTypes { name, here: here(), in_program, difference })
+    };
+    if shapes.len() != signature.params.len() {
+        let (n, m) = (shapes.len(), signature.params.len());
+        return fail(format!(
+            "it has {n} {} here, {m} in the program",
+            if n == 1 { "parameter" } else { "parameters" }
+        ));
+    }
+    for (i, (shape, (name, ty))) in shapes.iter().zip(&signature.params).enumerate() {
+        let what = if name.is_empty() { format!("parameter {}", i + 1) } else { format!("parameter `{name}`") };
+        if let Some(difference) = difference(shape.clone(), ty, all, &what) {
+            return fail(difference);
+        }
+    }
+    match (&result, &signature.result) {
+        (None, ExportedType::Unit) => Ok(()),
+        (None, ty) => fail(format!("the result is `()` here, `{}` in the program", text_of(ty, all))),
+        (Some(shape), ty) => difference(shape.clone(), ty, all, "the result").map_or(Ok(()), fail),
+    }
+}
+
+/// An exported function of a program, with its types. It keeps the program's code alive.
+pub struct Function<A, R> {
+    address: usize,
+    program: Program,
+    types: PhantomData<fn(A) -> R>,
+}
+
+impl<A: Args, R: Return> Function<A, R> {
+    /// Calls the function on this thread's stack.
+    pub fn call(&self, args: A::Values<'_>) -> R {
+        // SAFETY: `Program::function` has compared the types; the rest its caller has promised. The program lives.
+        unsafe { A::call(self.address, args) }
+    }
+}
+
+impl<A, R> Function<A, R> {
+    /// The program that it belongs to.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+}
+
+impl<A, R> Clone for Function<A, R> {
+    fn clone(&self) -> Function<A, R> {
+        Function { address: self.address, program: self.program.clone(), types: PhantomData }
+    }
+}
+
+impl<A, R> fmt::Debug for Function<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Function").field("address", &self.address).field("program", &self.program).finish()
+    }
+}

@@ -1,0 +1,8 @@
+//! All tests of this crate through its interface, in one executable: each would be linked with the whole compiler.
+
+mod calls;
+mod errors;
+mod example;
+mod programs;
+mod readme;
+mod types;
