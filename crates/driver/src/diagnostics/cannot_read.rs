@@ -27,7 +27,9 @@ pub fn error(path: &std::path::Path, why: &str) -> Diagnostic {
     let is_binary = path.extension().is_some_and(|e| ["a", "o", "so"].iter().any(|binary| e == *binary));
     let diagnostic = Diagnostic::error("cannot-read", Span::NONE, format!("cannot read `{}`: {why}", path.display()));
     if is_binary {
-        return diagnostic.hint("`nyala build` takes objects and libraries beside sources, `nyala run` shared libraries by `--load`");
+        return diagnostic.hint(
+            "`nyala build` takes objects and libraries beside sources, `nyala run` shared libraries by `--load`",
+        );
     }
     diagnostic
         .hint("sources are files of text in UTF-8, given by their paths from the current folder; a program's own arguments stand after `--`")

@@ -28,10 +28,7 @@ pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, libraries:
     match similar {
         _ if !libraries.is_empty() => diagnostic.hint(unknown_name::in_libraries(libraries)).hint_similar(similar),
         Some(_) => diagnostic.hint_similar(similar),
-        None if of.is_empty() => diagnostic.hint("define it there, or name the module that has it"),
-        None => diagnostic.hint(format!(
-            "define it there, or name the module that has it; a library `{of}::{name}` is a file `{of}/{name}.impala`"
-        )),
+        None => diagnostic.hint("define it there, or name the module that has it"),
     }
 }
 

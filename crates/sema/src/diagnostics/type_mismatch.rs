@@ -32,8 +32,7 @@ pub const NO_VALUE: &str = "a block's value is its last expression, without `;`"
 pub const DROP: &str = "end it with `;` to drop the value";
 pub const ADDRESS_MUT: &str = "nothing can be changed through a `&` pointer; take the address with `&mut`";
 pub const WRITE_MUT: &str = "`&mut` is always written: `&mut x`";
-pub const TEXTS: &str =
-    "the length of a text belongs to its type: give it the type `&[u8]`, or make it a `Str` by `str(…)` of `std::slice`";
+pub const TEXTS: &str = "the length of a text belongs to its type: give it the type `&[u8]`, or make it a `Str` by `str(…)` of `std::slice`";
 pub const OWNED: &str = "`~x` is new memory with `x`; `!x` inverts the bits of `x`";
 pub const POINTEE: &str = "`*p` is the value that the pointer `p` points to";
 pub const FLOAT_LITERAL: &str = "an integer literal never becomes a float: write a point, as in `1.0`";
