@@ -7,6 +7,7 @@ use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime
 use crate::files::{check_output, check_place};
 use crate::flat::Flat;
 use crate::front::FrontEnd;
+use crate::graph::Graph;
 use crate::report::{Failed, Report};
 use crate::run::check_entry;
 use nyala_base::diagnostics::{limitation, undefined_symbol};
@@ -105,32 +106,7 @@ impl FrontEnd {
         }
         let mut graph = self.graph()?;
         check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
-        let mut flat = graph.residual()?.flat()?;
-        let Flat { module, report, .. } = &mut flat;
-        if kind == Kind::Exe {
-            add_start(report, module)?;
-        } else if let (Kind::StaticLib | Kind::SharedLib, Some(main)) = (kind, module.exported("main")) {
-            // A program that uses a library has a `main` of its own.
-            module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
-        }
-        if kind != Kind::Exe {
-            check_exports(options, report, module)?;
-        }
-        if let (false, Some(target)) = (module.target().tail_calls, &options.target) {
-            let jumps =
-                |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
-            if let Some(f) = module.funcs.iter().find(jumps) {
-                report.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
-            }
-        }
-        if options.sanitizer == Some(Sanitizer::Thread) {
-            warn_of_threads(report, module);
-        }
-        let folder = current_folder();
-        // An executable reports faults with their lines.
-        let has_lines = options.debug || kind == Kind::Exe;
-        let mut code = Code::of(&flat, has_lines.then_some(&*folder))?;
-        let object = code.object()?;
+        let (flat, mut code, object) = compiled(options, kind, &graph)?;
         let report = &mut code.report;
         let made = match kind {
             Kind::Obj => deliver_bytes(&object, out),
@@ -142,6 +118,43 @@ impl FrontEnd {
         made.map_err(|d| report.report(*d))?;
         Ok(code.report)
     }
+
+    /// The object of a static library, not linked with the runtime; whether it needs that, and what was found.
+    pub fn library_object(&self) -> Result<(Vec<u8>, bool, Report), Failed> {
+        let (_, code, object) = compiled(&self.options, Kind::StaticLib, &self.graph()?)?;
+        let needs_runtime = needs_runtime(&object);
+        Ok((object, needs_runtime, code.report))
+    }
+}
+
+/// Compiles a program for a kind of file.
+fn compiled(options: &Options, kind: Kind, graph: &Graph) -> Result<(Flat, Code, Vec<u8>), Failed> {
+    let mut flat = graph.residual()?.flat()?;
+    let Flat { module, report, .. } = &mut flat;
+    if kind == Kind::Exe {
+        add_start(report, module)?;
+    } else if let (Kind::StaticLib | Kind::SharedLib, Some(main)) = (kind, module.exported("main")) {
+        // A program that uses a library has a `main` of its own.
+        module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
+    }
+    if kind != Kind::Exe {
+        check_exports(options, report, module)?;
+    }
+    if let (false, Some(target)) = (module.target().tail_calls, &options.target) {
+        let jumps = |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
+        if let Some(f) = module.funcs.iter().find(jumps) {
+            report.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
+        }
+    }
+    if options.sanitizer == Some(Sanitizer::Thread) {
+        warn_of_threads(report, module);
+    }
+    let folder = current_folder();
+    // An executable reports faults with their lines.
+    let has_lines = options.debug || kind == Kind::Exe;
+    let mut code = Code::of(&flat, has_lines.then_some(&*folder))?;
+    let object = code.object()?;
+    Ok((flat, code, object))
 }
 
 /// The runtime is not made with ThreadSanitizer, which therefore does not see that threads of the runtime wait for each other.
