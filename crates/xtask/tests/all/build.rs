@@ -178,13 +178,18 @@ extern "C" {
 typedef struct Shape Shape;
 typedef struct Point Point;
 
+#ifndef NYALA_Point_d83176e0
+#define NYALA_Point_d83176e0
 // A point
 // of the plane.
 struct Point {
     float x;
     float y;
 };
+#endif
 
+#ifndef NYALA_Shape_fd8583fe
+#define NYALA_Shape_fd8583fe
 struct Shape {
     uint8_t class_;
     struct Point corners[3];
@@ -192,6 +197,7 @@ struct Shape {
     const uint8_t *name;
     double *sums;
 };
+#endif
 
 // Sum of two numbers.
 int32_t add(int32_t a, int32_t b);
