@@ -9,7 +9,7 @@ use crate::flat::Flat;
 use crate::front::FrontEnd;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
-use crate::run::check_entry;
+use crate::run::{at_declaration, check_entry};
 use nyala_base::diagnostics::{limitation, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
@@ -115,7 +115,7 @@ impl FrontEnd {
                 report.time(options, "link", |_| link(options, kind, &object, &exports, inputs, out), |_| 0)
             }
         };
-        made.map_err(|d| report.report(*d))?;
+        made.map_err(|d| report.report(at_declaration(*d, &flat.module)))?;
         Ok(code.report)
     }
 

@@ -469,7 +469,7 @@ impl<'a> Builder<'a> {
             if let ("loop", Some(k)) = (kind, row.key.callee) {
                 span = self.source.cont(k).origin;
             }
-            let around = self.facts.function[site].map(|f| self.function(f));
+            let around = self.function_around(site).map(|f| self.function(f));
             found.entry((span, kind, around)).or_default().push(row);
         }
         let mut sites = Vec::new();
@@ -485,6 +485,17 @@ impl<'a> Builder<'a> {
             sites.push(Site { kind, place: self.words.place(span), function, outcomes });
         }
         sites
+    }
+
+    /// The function of the program that code is in. Where a call returns a function, what follows it is one to the evaluator.
+    fn function_around(&self, site: Cont) -> Option<Cont> {
+        let mut found = self.facts.function[site]?;
+        while nyala_schedule::is_continuation(&self.source.types, self.source.cont(found).ty)
+            && let Some(function) = self.facts.nest.parent(found).and_then(|k| self.facts.function[k])
+        {
+            found = function;
+        }
+        Some(found)
     }
 
     fn outcome(&mut self, kind: &str, rows: &[&Row]) -> OutcomeOf {

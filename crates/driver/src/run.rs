@@ -7,8 +7,8 @@ use crate::flat::Flat;
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, Ready};
 use crate::report::{Failed, Report};
-use nyala_base::Span;
 use nyala_base::diagnostics::{bug, library_not_loaded, limitation};
+use nyala_base::{Diagnostic, Span};
 use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
 use nyala_ir::World;
@@ -57,6 +57,17 @@ impl Flat {
     }
 }
 
+/// Gives an error about symbols that nobody defines the place where the program declares one.
+pub(crate) fn at_declaration(mut error: Diagnostic, module: &Module) -> Diagnostic {
+    if error.code == "undefined-symbol" && error.primary.span.is_none() {
+        let words: Vec<&str> = error.message.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let mut foreign = module.funcs.iter().filter(|f| f.is_foreign());
+        let missing = foreign.find(|f| f.symbol().is_some_and(|symbol| words.contains(&symbol)));
+        error.primary.span = missing.map_or(Span::NONE, |f| f.span);
+    }
+    error
+}
+
 impl Loaded {
     /// Links an object in memory.
     pub(crate) fn of(
@@ -65,7 +76,7 @@ impl Loaded {
         object: &[u8],
         libraries: &[PathBuf],
     ) -> Result<Loaded, Failed> {
-        let link = || -> Result<Jit, Box<nyala_base::Diagnostic>> {
+        let link = || -> Result<Jit, Box<Diagnostic>> {
             let jit = Jit::new(libraries)?;
             jit.add_object(object)?;
             if options.debug {
@@ -110,7 +121,7 @@ impl Loaded {
         let Some(func) = module.exported(entry) else { return Err(report.report(no_entry::error(entry))) };
         let takes_args = check_entry(&mut report, module, func)?;
         let has_result = !module.func(func).rets.is_empty();
-        let address = self.jit.lookup(entry).map_err(|d| report.report(*d))?;
+        let address = self.jit.lookup(entry).map_err(|d| report.report(at_declaration(*d, module)))?;
         nyala_runtime::set_args(args);
         // SAFETY of the call: `entry` was compiled from a function of one of these types, checked above.
         let result = nyala_gen_llvm::call_entry(address, takes_args, has_result);

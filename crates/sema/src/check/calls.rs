@@ -275,7 +275,14 @@ impl<'a> Checker<'a, '_> {
         if args.len() == params.len() {
             let reasons = self.param_reasons(e);
             for ((arg, to), why) in args.iter().zip(params).zip(reasons) {
+                let n_found = self.sink.diagnostics.len();
                 self.coerce(arg.e, arg.span, arg.ty, *to, why);
+                if self.sink.diagnostics.len() > n_found
+                    && let Some(hint) = self.other_float(e, arg.ty)
+                    && let Some(diagnostic) = self.sink.diagnostics.last_mut()
+                {
+                    diagnostic.hints.insert(0, hint);
+                }
             }
             return result;
         }
@@ -315,6 +322,20 @@ impl<'a> Checker<'a, '_> {
         let expected = params.len().to_string();
         self.wrong_count(e, span, args.len(), &expected, callee, 0);
         if never { TypeTable::NEVER } else { result }
+    }
+
+    /// Mathematical functions of the prelude are for `f64`, and with an `f` at the end for `f32`: names the one for this type.
+    fn other_float(&self, call: GlobalExpr, ty: Ty) -> Option<String> {
+        let Some(Entity::Fn(id)) = self.p.resolved.get(&self.callee_expr(call)?) else { return None };
+        let info = &self.p.fns[id.0 as usize];
+        let name = &*info.ast.name.text;
+        let (other, prim) = match self.p.types.as_prim(ty)? {
+            Prim::F32 => (format!("{name}f"), "f32"),
+            Prim::F64 => (name.strip_suffix('f')?.to_string(), "f64"),
+            _ => return None,
+        };
+        let is_there = info.module < self.p.n_prelude && self.namespaces[PRELUDE].names.contains_key(&*other);
+        is_there.then(|| format!("`{other}` is the function for `{prim}`"))
     }
 
     // Fields and pointers.

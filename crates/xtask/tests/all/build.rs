@@ -354,6 +354,7 @@ fn executables_are_linked_with_objects() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("error[undefined-symbol]"), "{}", stderr(&output));
     assert!(stderr(&output).contains("nobody defines `seven`"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("p.impala:1:17"), "{}", stderr(&output));
     assert!(!folder.path("q").exists());
 }
 
