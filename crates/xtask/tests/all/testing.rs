@@ -28,7 +28,7 @@ fn a_folder_of_tests() {
     let (code, out, _) = run(&["--filter".as_ref(), "twice(2)".as_ref(), folder.0.as_os_str()]);
     assert_eq!((code, out.as_str()), (Some(0), "1 passed, 0 failed, 0 skipped\n"));
     let (code, _, err) = run(&["--filter".as_ref(), "zzz".as_ref(), folder.0.as_os_str()]);
-    assert!(code == Some(2) && err.contains("no tests found"), "{err}");
+    assert!(code == Some(2) && err.contains("none of 3 tests has `zzz` in its name or file"), "{err}");
     let (code, _, err) = run(&[folder.0.join("missing").as_os_str()]);
     assert!(code == Some(1) && err.contains("cannot read"), "{err}");
 }
