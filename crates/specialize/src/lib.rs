@@ -93,7 +93,8 @@ pub struct Stats {
 }
 
 /// Evaluates `source` and returns the residual program of all its exports. Each is evaluated alone, so that its code does not depend
-/// on what else the program has, unless the options say otherwise. Evaluation may be given up as divergent; [`whistle::report`] makes the error from that.
+/// on what else the program has, unless the options say otherwise. Evaluation may be given up as divergent; [`whistle::report`] makes
+/// the error from that.
 pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(World, Stats), Box<Diverged>> {
     let roots = source.roots();
     let mut stats = Stats::default();

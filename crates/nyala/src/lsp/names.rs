@@ -19,7 +19,7 @@ pub struct Plan {
     pub edit: WorkspaceEdit,
     /// The texts of the files that it changes.
     pub texts: HashMap<PathBuf, String>,
-    /// Of each program.
+    /// What must hold for each program afterwards.
     after: Vec<After>,
 }
 
@@ -93,7 +93,7 @@ pub fn plan(views: &[View], package: Option<&Path>, p: &TextDocumentPositionPara
     let (_, symbol, old) = renamable(view, package, p)?.ok_or_else(no_name)?;
     let declared = view.checked.declaration(symbol).ok_or_else(no_name)?;
     let declared_in = view.location(declared).ok_or_else(no_name)?.uri;
-    // Of each program, the places by file.
+    // For each program that has the name, its view and the places of the name.
     let mut found: Vec<(usize, Vec<Span>)> = Vec::new();
     for (i, view) in views.iter().enumerate() {
         let Some(file) = view.file(&declared_in) else { continue };

@@ -24,7 +24,7 @@ const MAX_NODES: u64 = 20_000_000;
 const MAX_STEPS: u64 = 500_000_000;
 const STEPS_OF_REDUCTION: u64 = 4;
 const STEPS_OF_NODE: u64 = 10;
-/// Of an object that is compared where states meet: looking it up in the tables of all takes as long as so many other steps.
+/// Comparing an object where states meet counts as so many steps: it is looked up in the tables of all states.
 pub(super) const STEPS_OF_OBJECT: usize = 6;
 /// The limits are looked at after so many steps at the latest.
 const STEPS_OF_LOOK: u64 = 1 << 20;
