@@ -40,7 +40,7 @@ fn different(texts: impl Iterator<Item = String>) -> Vec<String> {
 
 struct Writer {
     structs: Vec<String>,
-    /// What has the type that is written.
+    /// The function or struct whose types are being written, for errors.
     of: String,
 }
 

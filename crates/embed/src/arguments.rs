@@ -26,7 +26,7 @@ pub struct Mut<T>(PhantomData<fn(T)>);
 pub trait Param: Sealed {
     /// The value that a call gives.
     type Value<'a>;
-    /// What is passed.
+    /// The value as C's convention passes it.
     #[doc(hidden)]
     type Passed: Copy;
     #[doc(hidden)]

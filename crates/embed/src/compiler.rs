@@ -15,7 +15,7 @@ pub enum Check {
     Bounds,
     /// Signed arithmetic fits its type, and no integer is divided by zero.
     Overflow,
-    /// What is read was written before.
+    /// Numbers that are read were given a value, as far as docs/checks.md says.
     Uninitialized,
 }
 

@@ -44,7 +44,7 @@ const MAX_PARTS: u64 = 1024;
 
 /// The bytes that an object has in the table of a state, with the node above it, which is copied for it, roughly.
 const OBJECT_BYTES: usize = 384;
-/// The same for contents behind other pointers.
+/// The bytes that the known contents behind another pointer have in the table of a state, roughly.
 const ENTRY_BYTES: usize = 256;
 /// Limit on the objects in [`Memory`]'s `open` list.
 const MAX_OPEN: usize = 16;

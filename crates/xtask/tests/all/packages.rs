@@ -229,7 +229,7 @@ fn revisions_are_locked() {
     std::fs::remove_file(place.0.path("demo/nyala.lock")).unwrap();
     let said = err(main(&["--locked"]));
     assert!(said.contains("`nyala.lock` does not have `geo`"), "{said}");
-    // What is missing is said once.
+    // A package that cannot be had is not reported as a missing library as well.
     assert!(!said.contains("no-such-library"), "{said}");
     // The branch is where it was fetched last.
     assert_eq!(main(&["--offline"]).status.code(), Some(6));
