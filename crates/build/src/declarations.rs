@@ -55,7 +55,9 @@ impl Writer {
             ExportedType::Array(of, n) => format!("[{}; {n}]", self.ty(of)?),
             ExportedType::Struct(index) => self.structs[*index].clone(),
             ExportedType::Unit => "()".into(),
-            ExportedType::Other => return Err(self.lacks("a tuple, a vector, a function or memory of a device")),
+            ExportedType::Function(..) | ExportedType::Other => {
+                return Err(self.lacks("a tuple, a vector, a function or memory of a device"));
+            }
         })
     }
 

@@ -38,6 +38,7 @@ pub mod run;
 mod statics;
 pub mod testing;
 pub mod tuning;
+pub mod variants;
 
 pub use code::Code;
 pub use devices::CodeOf;
@@ -47,6 +48,7 @@ pub use front::{Files, FrontEnd, Trees};
 pub use graph::{Graph, Residual};
 pub use options::*;
 pub use report::{Failed, Report, Timing};
+pub use variants::{Fixed, Variant};
 
 /// Writes out what programs of this process have printed.
 pub fn flush() {

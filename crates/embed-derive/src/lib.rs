@@ -35,6 +35,7 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream, Error> {
     check_layout(input)?;
     let names = fields.named.iter().filter_map(|f| f.ident.as_ref());
     let types: Vec<_> = fields.named.iter().map(|f| &f.ty).collect();
+    let fields: Vec<_> = names.clone().collect();
     let texts = names.map(|n| n.to_string().trim_start_matches("r#").to_string());
     let text = name.to_string();
     Ok(quote! {
@@ -46,9 +47,22 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream, Error> {
                     ::std::vec![#((#texts, <#types as ::nyala_embed::Type>::shape())),*],
                 )
             }
+            fn append(values: &[Self], to: &mut ::nyala_embed::Bytes) -> bool {
+                values.iter().all(|value| {
+                    #(<#types as ::nyala_embed::Type>::append(::std::slice::from_ref(&value.#fields), to))&&*
+                })
+            }
         }
         // SAFETY: the struct has C's layout, so C's convention passes it.
         unsafe impl ::nyala_embed::Value for #name {}
+        impl ::nyala_embed::Fix for #name {
+            fn kind(&self) -> ::nyala_embed::FixedKind {
+                ::nyala_embed::FixedKind::value::<Self>()
+            }
+            fn append(&self, to: &mut ::nyala_embed::Bytes) -> bool {
+                <Self as ::nyala_embed::Type>::append(::std::slice::from_ref(self), to)
+            }
+        }
     })
 }
 

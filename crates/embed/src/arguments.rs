@@ -23,7 +23,7 @@ pub struct Ref<T>(PhantomData<fn(T)>);
 pub struct Mut<T>(PhantomData<fn(T)>);
 
 /// A type of a parameter.
-pub trait Param: Sealed {
+pub trait Param: Sealed + 'static {
     /// The value that a call gives.
     type Value<'a>;
     /// The value as C's convention passes it.
@@ -88,7 +88,7 @@ pointers! {
 }
 
 /// A type of a result: `()`, a number, `bool`, a pointer or a struct.
-pub trait Return: Sealed {
+pub trait Return: Sealed + 'static {
     /// The type's shape; `None` for `()`.
     #[doc(hidden)]
     fn shape() -> Option<Shape>;
@@ -108,7 +108,7 @@ impl<T: Value> Return for T {
 }
 
 /// The types of up to twelve parameters, as a tuple.
-pub trait Args: Sealed {
+pub trait Args: Sealed + 'static {
     /// The values that a call gives, as a tuple.
     type Values<'a>;
     #[doc(hidden)]

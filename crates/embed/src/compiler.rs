@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::program::Program;
+use crate::variants::USUAL_NUMBER;
 use nyala_driver::diagnostics::cannot_read;
 use nyala_driver::{Files, FrontEnd, Options, Report, cache};
 use nyala_gen_llvm::load_llvm;
@@ -35,6 +36,7 @@ pub enum Check {
 #[derive(Clone, Debug, Default)]
 pub struct Compiler {
     options: Options,
+    n_variants: Option<usize>,
 }
 
 impl Compiler {
@@ -114,6 +116,12 @@ impl Compiler {
         self
     }
 
+    /// How many variants of functions the program keeps ([`Partial::build`](crate::Partial::build)); 1,024 unless set, one at least.
+    pub fn keep_variants(mut self, number: usize) -> Compiler {
+        self.n_variants = Some(number.max(1));
+        self
+    }
+
     /// Compiles a file, with the libraries and packages that it uses.
     ///
     /// # Errors
@@ -149,9 +157,12 @@ impl Compiler {
         on_large_stack(move || {
             let front = FrontEnd::new(options.clone(), given.clone());
             let signatures = nyala_sema::signatures(front.program());
-            let compiled = || front.graph()?.residual()?.flat()?.load(&[]);
+            let mut graph = front.graph().map_err(|failed| Error::of(&failed))?;
+            let variables = graph.export_statics();
+            let compiled = || graph.residual()?.flat()?.load(&[]);
             let loaded = compiled().map_err(|failed| Error::of(&failed))?;
-            Program::new(options, given, loaded, signatures)
+            let n_variants = self.n_variants.unwrap_or(USUAL_NUMBER);
+            Program::new(given, graph, &variables, loaded, signatures, n_variants)
         })
     }
 }

@@ -27,6 +27,15 @@ pub enum Error {
         /// The first difference, in words.
         difference: String,
     },
+    /// A parameter cannot be fixed to a value.
+    CannotFix {
+        /// The name of the function.
+        name: String,
+        /// The name of the parameter.
+        parameter: String,
+        /// Why, in words.
+        why: String,
+    },
     /// The system or the installation lacks something: a thread, memory, the library of LLVM.
     System(String),
     /// A bug of the compiler's.
@@ -62,6 +71,7 @@ impl fmt::Display for Error {
                 f,
                 "`{name}` has other types: {difference}\n    here:           {here}\n    in the program: {in_program}"
             ),
+            Error::CannotFix { name, parameter, why } => write!(f, "cannot fix `{parameter}` of `{name}`: {why}"),
             Error::System(why) => f.write_str(why),
             Error::Bug(why) => write!(f, "a bug of the compiler: {why}"),
         }

@@ -50,15 +50,25 @@
 mod arguments;
 mod compiler;
 mod error;
+mod fixed;
+mod partial;
 mod program;
 mod shape;
+mod variants;
 
 pub use arguments::{Args, In, Mut, MutSlice, Out, Param, Ref, Return, Slice};
 pub use compiler::{Check, Compiler};
 pub use error::{Diagnostic, Error, Place, Severity};
+pub use fixed::Fix;
+#[doc(hidden)]
+pub use fixed::FixedKind;
 pub use nyala_embed_derive::Type;
+pub use partial::Partial;
 pub use program::{Function, Program, Stage};
+#[doc(hidden)]
+pub use shape::Bytes;
 pub use shape::{Shape, Type, Value};
+pub use variants::{Stats, Variants};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

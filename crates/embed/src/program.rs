@@ -3,10 +3,15 @@
 use crate::arguments::{Args, Return};
 use crate::compiler::{Compiler, on_large_stack};
 use crate::error::{Diagnostic, Error, diagnostics};
+use crate::fixed::Fix;
+use crate::partial::Partial;
 use crate::shape::{difference, text_of};
+use crate::variants::{Kept, Stats, Variant, Variants};
 use nyala_driver::run::Loaded;
-use nyala_driver::{Files, FrontEnd, Options, Report, explain};
+use nyala_driver::variants::STATICS;
+use nyala_driver::{Files, FrontEnd, Graph, Options, Report, explain};
 use nyala_gen_llvm::Jit;
+use nyala_ir::Global;
 use nyala_sema::{ExportedType, Signature, Signatures};
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,6 +27,11 @@ pub struct Program {
 struct Inner {
     options: Options,
     files: Files,
+    /// What variants are made of.
+    graph: Graph,
+    /// The program's variables, and where they are.
+    statics: Vec<(Global, u64)>,
+    variants: Kept,
     /// What the addresses are in.
     _code: Arc<Jit>,
     signatures: Signatures,
@@ -64,16 +74,54 @@ impl Stage {
 impl Program {
     /// Links the code, which must be that of the signatures.
     pub(crate) fn new(
-        options: Options,
         files: Files,
+        graph: Graph,
+        variables: &[Global],
         loaded: Loaded,
         signatures: Signatures,
+        n_variants: usize,
     ) -> Result<Program, Error> {
-        let lookup = |f: &Signature| loaded.jit.lookup(&f.symbol);
-        let addresses = signatures.functions.iter().map(lookup).collect::<Result<_, _>>();
-        let addresses = addresses.map_err(|d| Error::of(&Report::default().report(*d)))?;
-        let warnings = diagnostics(&loaded.report);
-        Ok(Program { inner: Arc::new(Inner { options, files, _code: loaded.jit, signatures, addresses, warnings }) })
+        let lookup = |symbol: &str| loaded.jit.lookup(symbol).map_err(|d| Error::of(&Report::default().report(*d)));
+        let addresses = signatures.functions.iter().map(|f| lookup(&f.symbol)).collect::<Result<_, _>>()?;
+        let mut statics = vec![0u64; variables.len()];
+        if !variables.is_empty() {
+            let address = lookup(STATICS)?;
+            // SAFETY: a function of this symbol writes as many addresses as there are variables.
+            unsafe {
+                let tell: extern "C" fn(*mut u64) = std::mem::transmute(address);
+                tell(statics.as_mut_ptr());
+            }
+        }
+        let inner = Inner {
+            options: graph.options.clone(),
+            files,
+            graph,
+            statics: variables.iter().copied().zip(statics).collect(),
+            variants: Kept::new(n_variants),
+            _code: loaded.jit,
+            signatures,
+            addresses,
+            warnings: diagnostics(&loaded.report),
+        };
+        Ok(Program { inner: Arc::new(inner) })
+    }
+
+    pub(crate) fn signatures(&self) -> &Signatures {
+        &self.inner.signatures
+    }
+
+    /// The graph that variants are made of, and where the program's variables are.
+    pub(crate) fn graph(&self) -> (&Graph, &[(Global, u64)]) {
+        (&self.inner.graph, &self.inner.statics)
+    }
+
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.inner.variants
+    }
+
+    /// Whether both are the same program.
+    pub(crate) fn is(&self, other: &Program) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Compiles a file with the usual options; [`Compiler`] has others.
@@ -141,14 +189,37 @@ impl Program {
     /// # Ok::<(), Error>(())
     /// ```
     pub unsafe fn function<A: Args, R: Return>(&self, name: &str) -> Result<Function<A, R>, Error> {
-        let inner = &self.inner;
-        let all = &inner.signatures;
-        let Some((index, signature)) = all.functions.iter().enumerate().find(|(_, f)| f.symbol == name) else {
-            let exported = all.functions.iter().map(|f| f.text.clone()).collect();
-            return Err(Error::NoSuchFunction { name: name.into(), exported });
-        };
-        check_types::<A, R>(signature, all)?;
-        Ok(Function { address: inner.addresses[index], program: self.clone(), types: PhantomData })
+        let index = self.find(name)?;
+        let signature = &self.signatures().functions[index];
+        let params: Vec<_> = signature.params.iter().map(|(name, ty)| (name.as_str(), ty)).collect();
+        check_types::<A, R>(signature, &params, self.signatures())?;
+        let (address, of) = (self.inner.addresses[index], Of::Program(index));
+        Ok(Function { address, of, program: self.clone(), types: PhantomData })
+    }
+
+    /// An exported function to fix parameters of. It may have parameters that only Impala has, functions, if these are fixed.
+    ///
+    /// # Safety
+    /// Who calls this vouches, as for [`Program::function`], for each call of all that is built from it.
+    ///
+    /// # Errors
+    /// There is no such function.
+    pub unsafe fn partial(&self, name: &str) -> Result<Partial, Error> {
+        Ok(Partial::new(self.clone(), self.find(name)?))
+    }
+
+    /// Counts of the variants that [`Partial::build`] has made.
+    pub fn variants(&self) -> Variants {
+        self.inner.variants.counts()
+    }
+
+    /// The position of an exported function.
+    fn find(&self, name: &str) -> Result<usize, Error> {
+        let all = &self.signatures().functions;
+        all.iter().position(|f| f.symbol == name).ok_or_else(|| {
+            let exported = all.iter().map(|f| f.text.clone()).collect();
+            Error::NoSuchFunction { name: name.into(), exported }
+        })
     }
 
     /// The program at a stage as text, or one function of it. The program is compiled anew: from the texts that were given, and
@@ -188,25 +259,29 @@ impl fmt::Debug for Program {
 }
 
 /// Compares a function with the types asked for.
-fn check_types<A: Args, R: Return>(signature: &Signature, all: &Signatures) -> Result<(), Error> {
+pub(crate) fn check_types<A: Args, R: Return>(
+    signature: &Signature,
+    params: &[(&str, &ExportedType)],
+    all: &Signatures,
+) -> Result<(), Error> {
     let (shapes, result) = (A::shapes(), R::shape());
     let here = || {
-        let params: Vec<String> = shapes.iter().map(|shape| shape.text()).collect();
+        let texts: Vec<String> = shapes.iter().map(|shape| shape.text()).collect();
         let result = result.as_ref().map_or("()".into(), |shape| shape.text());
-        format!("fn {}({}) -> {result}", signature.symbol, params.join(", "))
+        format!("fn {}({}) -> {result}", signature.symbol, texts.join(", "))
     };
     let fail = |difference| {
         let (name, in_program) = (signature.symbol.clone(), signature.text.clone());
         Err(Error::WrongTypes { name, here: here(), in_program, difference })
     };
-    if shapes.len() != signature.params.len() {
-        let (n, m) = (shapes.len(), signature.params.len());
+    if shapes.len() != params.len() {
+        let (n, m) = (shapes.len(), params.len());
         return fail(format!(
             "it has {n} {} here, {m} in the program",
             if n == 1 { "parameter" } else { "parameters" }
         ));
     }
-    for (i, (shape, (name, ty))) in shapes.iter().zip(&signature.params).enumerate() {
+    for (i, (shape, (name, ty))) in shapes.iter().zip(params).enumerate() {
         let what = if name.is_empty() { format!("parameter {}", i + 1) } else { format!("parameter `{name}`") };
         if let Some(difference) = difference(shape.clone(), ty, all, &what) {
             return fail(difference);
@@ -222,11 +297,60 @@ fn check_types<A: Args, R: Return>(signature: &Signature, all: &Signatures) -> R
 /// An exported function of a program, with its types. It keeps the program's code alive.
 pub struct Function<A, R> {
     address: usize,
+    of: Of,
     program: Program,
     types: PhantomData<fn(A) -> R>,
 }
 
+/// What a handle is of; it keeps the code alive.
+#[derive(Clone)]
+enum Of {
+    /// The function of the program at this position.
+    Program(usize),
+    Variant(Arc<Variant>),
+}
+
 impl<A: Args, R: Return> Function<A, R> {
+    pub(crate) fn of_variant(program: &Program, variant: Arc<Variant>) -> Result<Function<A, R>, Error> {
+        let address = variant.code(program)?.address;
+        Ok(Function { address, of: Of::Variant(variant), program: program.clone(), types: PhantomData })
+    }
+
+    /// The function to fix parameters of; what is fixed stays so.
+    pub fn partial(&self) -> Partial {
+        match &self.of {
+            Of::Program(index) => Partial::new(self.program.clone(), *index),
+            Of::Variant(variant) => Partial::of(self.program.clone(), &variant.key, variant.depth),
+        }
+    }
+
+    /// Fixes a further parameter: see [`Partial::fix`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn fix(&self, parameter: &str, value: impl Fix) -> Result<Partial, Error> {
+        self.partial().fix(parameter, value)
+    }
+
+    /// What partial evaluation did in the function, and why.
+    ///
+    /// # Errors
+    /// As for [`Program::explain`].
+    pub fn explain(&self) -> Result<String, Error> {
+        match &self.of {
+            Of::Program(index) => self.program.explain(&self.program.signatures().functions[*index].symbol),
+            Of::Variant(variant) => Variant::explain(&self.program, &variant.key),
+        }
+    }
+
+    /// What a variant took to build; `None` for a function of the program itself.
+    pub fn stats(&self) -> Option<Stats> {
+        match &self.of {
+            Of::Program(_) => None,
+            Of::Variant(variant) => variant.code(&self.program).ok().map(|built| built.stats.clone()),
+        }
+    }
+
     /// Calls the function on this thread's stack.
     pub fn call(&self, args: A::Values<'_>) -> R {
         // SAFETY: `Program::function` has compared the types; the rest its caller has promised. The program lives.
@@ -243,7 +367,7 @@ impl<A, R> Function<A, R> {
 
 impl<A, R> Clone for Function<A, R> {
     fn clone(&self) -> Function<A, R> {
-        Function { address: self.address, program: self.program.clone(), types: PhantomData }
+        Function { address: self.address, of: self.of.clone(), program: self.program.clone(), types: PhantomData }
     }
 }
 

@@ -2,6 +2,7 @@
 //! is about memory.
 
 use nyala_sema::{ExportedType, Signatures};
+use smallvec::SmallVec;
 use std::any::TypeId;
 use std::collections::HashSet;
 
@@ -31,7 +32,15 @@ enum Kind {
 pub unsafe trait Type: Copy + 'static {
     /// The type's shape.
     fn shape() -> Shape;
+    /// Appends what values consist of, without padding, field after field. `false` if there is an address in them: what it leads to
+    /// may change.
+    #[doc(hidden)]
+    fn append(values: &[Self], to: &mut Bytes) -> bool;
 }
+
+/// What values consist of, one after the other.
+#[doc(hidden)]
+pub type Bytes = SmallVec<[u8; 256]>;
 
 /// Types that are passed by value.
 ///
@@ -46,6 +55,13 @@ macro_rules! scalars {
             fn shape() -> Shape {
                 Shape(Kind::Scalar(stringify!($t)))
             }
+            fn append(values: &[$t], to: &mut Bytes) -> bool {
+                // SAFETY: numbers have no padding.
+                to.extend_from_slice(unsafe {
+                    std::slice::from_raw_parts(values.as_ptr().cast(), std::mem::size_of_val(values))
+                });
+                true
+            }
         }
         // SAFETY: as above.
         unsafe impl Value for $t {}
@@ -59,12 +75,18 @@ unsafe impl<T: Type, const N: usize> Type for [T; N] {
     fn shape() -> Shape {
         Shape(Kind::Array(Box::new(T::shape()), N as u64))
     }
+    fn append(values: &[[T; N]], to: &mut Bytes) -> bool {
+        T::append(values.as_flattened(), to)
+    }
 }
 
 // SAFETY: a pointer to a sized type is an address.
 unsafe impl<T: Type> Type for *const T {
     fn shape() -> Shape {
         Shape::pointer::<T>(false, None)
+    }
+    fn append(_: &[*const T], _: &mut Bytes) -> bool {
+        false
     }
 }
 // SAFETY: as above.
@@ -74,6 +96,9 @@ unsafe impl<T: Type> Value for *const T {}
 unsafe impl<T: Type> Type for *mut T {
     fn shape() -> Shape {
         Shape::pointer::<T>(true, None)
+    }
+    fn append(_: &[*mut T], _: &mut Bytes) -> bool {
+        false
     }
 }
 // SAFETY: as above.
@@ -120,6 +145,10 @@ pub(crate) fn text_of(ty: &ExportedType, all: &Signatures) -> String {
         }
         ExportedType::Array(of, n) => format!("[{} * {n}]", text_of(of, all)),
         ExportedType::Struct(index) => all.structs[*index].name.clone(),
+        ExportedType::Function(params, result) => {
+            let params: Vec<String> = params.iter().map(|ty| text_of(ty, all)).collect();
+            format!("fn({}) -> {}", params.join(", "), text_of(result, all))
+        }
         ExportedType::Other => "a type that Rust does not have".into(),
     }
 }

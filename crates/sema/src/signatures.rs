@@ -28,6 +28,8 @@ pub enum ExportedType {
     Array(Box<ExportedType>, u64),
     /// A struct, by its index in [`Signatures::structs`].
     Struct(usize),
+    /// A function: its parameters, and its result.
+    Function(Vec<ExportedType>, Box<ExportedType>),
     /// Another type, which no other language has: a tuple, a vector, memory of a device.
     Other,
 }
@@ -105,14 +107,22 @@ impl Reader<'_, '_> {
             params.push((name, self.of(ty)));
         }
         let text = format!("fn {symbol}({}) -> {}", shown.join(", "), self.types.show(result, self.p));
-        let result = match self.types.final_kind(result) {
-            Kind::Tuple(parts) if parts.is_empty() => ExportedType::Unit,
-            _ => self.of(result),
-        };
+        let result = self.result(result);
         Some(Signature { symbol, params, result, text })
     }
 
+    fn result(&mut self, ty: Ty) -> ExportedType {
+        match self.types.final_kind(ty) {
+            Kind::Tuple(parts) if parts.is_empty() => ExportedType::Unit,
+            _ => self.of(ty),
+        }
+    }
+
     fn of(&mut self, ty: Ty) -> ExportedType {
+        if let Kind::Fn(params, result) = self.types.final_kind(ty).clone() {
+            let params = params.iter().map(|&ty| self.of(ty)).collect();
+            return ExportedType::Function(params, Box::new(self.result(result)));
+        }
         match *self.types.final_kind(ty) {
             Kind::Prim(prim) => ExportedType::Prim(prim),
             Kind::Ptr { access, space: 0, to } => {

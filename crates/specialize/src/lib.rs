@@ -129,7 +129,7 @@ fn specialize_exports(
     // Many exports reach the same code.
     let mut reported: FxHashSet<(Span, String)> = FxHashSet::default();
     for &root in roots {
-        let part = extractor.extract(root);
+        let part = extractor.extract(&[root]);
         let Some(root) = part.find(root) else { continue };
         let export = match specialize_export(&part.world, &[root], options, stats) {
             Ok(export) => export,

@@ -6,3 +6,4 @@ mod example;
 mod programs;
 mod readme;
 mod types;
+mod variants;

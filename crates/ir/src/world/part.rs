@@ -1,4 +1,4 @@
-//! A part of a program as a world of its own: what can be reached from one continuation. Tables for the part are then as large as the
+//! A part of a program as a world of its own: what can be reached from some continuations. Tables for the part are then as large as the
 //! part, not as the program. It is separate because it makes values as they are, past the constructors that fold them.
 
 use super::{Cont, Global, Node, Val, World};
@@ -8,7 +8,7 @@ use nyala_base::{Id, SideTable};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What can be reached from a continuation of a program.
+/// What can be reached from continuations of a program.
 pub struct Part {
     /// The part, in the program's order.
     pub world: World,
@@ -32,6 +32,8 @@ impl Part {
 /// Extracts parts of a program. It has tables of the program's size, which are made once for all parts.
 pub struct Extractor<'w> {
     whole: &'w World,
+    /// Addresses of globals that lie elsewhere.
+    addresses: &'w [Option<u64>],
     vals: SideTable<Val, Option<Val>>,
     conts: SideTable<Cont, bool>,
     globals: SideTable<Global, bool>,
@@ -43,6 +45,7 @@ impl<'w> Extractor<'w> {
     pub fn new(whole: &'w World) -> Extractor<'w> {
         Extractor {
             whole,
+            addresses: &[],
             vals: SideTable::default(),
             conts: SideTable::default(),
             globals: SideTable::default(),
@@ -50,12 +53,22 @@ impl<'w> Extractor<'w> {
         }
     }
 
-    /// The part that can be reached from `root`, initial values of globals included. Values, continuations, types and globals are in
+    /// For parts in which some globals, by their numbers, are memory elsewhere, at these addresses. They have no contents in
+    /// the part.
+    pub fn with_addresses(self, addresses: &'w [Option<u64>]) -> Extractor<'w> {
+        Extractor { addresses, ..self }
+    }
+
+    fn address(&self, g: Global) -> Option<u64> {
+        self.addresses.get(g.idx()).copied().flatten()
+    }
+
+    /// The part that can be reached from `roots`, initial values of globals included. Values, continuations, types and globals are in
     /// the order that they have in the program.
-    pub fn extract(&mut self, root: Cont) -> Part {
+    pub fn extract(&mut self, roots: &[Cont]) -> Part {
         let whole = self.whole;
         let (mut vals, mut conts, mut globals, mut types) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut work, mut queue) = (Vec::new(), vec![root]);
+        let (mut work, mut queue) = (Vec::new(), roots.to_vec());
         let mut note_type = |ty: Ty| {
             if !std::mem::replace(&mut self.types[ty], true) {
                 types.push(ty);
@@ -82,7 +95,10 @@ impl<'w> Extractor<'w> {
                 note_type(whole.ty(v));
                 match whole.node(v) {
                     Node::Param(k, _) | Node::Cont(k) => queue.push(k),
-                    Node::Global(g) if !std::mem::replace(&mut self.globals[g], true) => {
+                    Node::Global(g)
+                        if self.addresses.get(g.idx()).is_none_or(Option::is_none)
+                            && !std::mem::replace(&mut self.globals[g], true) =>
+                    {
                         globals.push(g);
                         note_type(whole.global(g).ty);
                         work.extend(whole.global(g).init);
@@ -147,7 +163,10 @@ impl<'w> Extractor<'w> {
                 }
                 Node::Param(k, i) => world.param(cont_of(k), i as usize),
                 Node::Cont(k) => world.cont_val(cont_of(k)),
-                Node::Global(g) => world.intern(Node::Global(global_of(g)), ty, &[]),
+                Node::Global(g) => match self.address(g) {
+                    Some(address) => world.intern(Node::Lit(address), ty, &[]),
+                    None => world.intern(Node::Global(global_of(g)), ty, &[]),
+                },
                 Node::Op(op) => {
                     let args: SmallVec<[Val; 16]> = whole.args(v).iter().map(|&a| self.vals[a].unwrap_or(a)).collect();
                     world.fast = whole.is_fast(v);

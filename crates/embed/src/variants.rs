@@ -1,0 +1,191 @@
+//! The variants of a program's functions: built once for equal values, kept up to a number, the least recently used ones dropped
+//! first. Separate from what a variant is made of, which is a key here.
+
+use crate::compiler::on_large_stack;
+use crate::error::{Diagnostic, Error, diagnostics};
+use crate::fixed;
+use crate::program::Program;
+use nyala_driver::{Graph, Timing, explain};
+use nyala_gen_llvm::Jit;
+use rustc_hash::FxHashMap;
+use std::any::TypeId;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+/// How many variants a program keeps unless it is told another number.
+pub(crate) const USUAL_NUMBER: usize = 1024;
+
+/// Counts of a program's variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Variants {
+    /// Those that are kept, and those being built.
+    pub kept: usize,
+    /// How often one was found.
+    pub found: u64,
+    /// How often one was not, and was built.
+    pub built: u64,
+    /// How many were dropped for others. Their code lives as long as handles of it.
+    pub dropped: u64,
+}
+
+/// What a variant took.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The time of partial evaluation.
+    pub partial_evaluation: Duration,
+    /// The time of everything, from the graph to code that can be called.
+    pub total: Duration,
+    /// What the compiler said about it.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The variants of a program.
+pub(crate) struct Kept {
+    state: Mutex<State>,
+}
+
+struct State {
+    all: FxHashMap<Arc<[u8]>, (Arc<Variant>, u64)>,
+    limit: usize,
+    /// The number of uses so far: the age of a use.
+    uses: u64,
+    counts: Variants,
+}
+
+/// A variant, which is built when somebody wants it first.
+pub(crate) struct Variant {
+    pub(crate) key: Arc<[u8]>,
+    pub(crate) depth: usize,
+    built: OnceLock<Result<Built, Error>>,
+    /// Types that were compared with the program's.
+    types: OnceLock<TypeId>,
+}
+
+/// The code of a variant.
+pub(crate) struct Built {
+    pub(crate) address: usize,
+    pub(crate) stats: Stats,
+    /// What the address is in.
+    _code: Arc<Jit>,
+}
+
+impl Kept {
+    pub(crate) fn new(limit: usize) -> Kept {
+        let state = State { all: FxHashMap::default(), limit, uses: 0, counts: Variants::default() };
+        Kept { state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A thread that panics leaves the table whole.
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(crate) fn counts(&self) -> Variants {
+        let state = self.state();
+        Variants { kept: state.all.len(), ..state.counts }
+    }
+
+    /// A variant that is kept, or being built.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Arc<Variant>> {
+        let state = &mut *self.state();
+        state.uses += 1;
+        let (variant, used) = state.all.get_mut(key)?;
+        *used = state.uses;
+        state.counts.found += 1;
+        Some(variant.clone())
+    }
+
+    /// A variant, which is built now unless another thread has begun it.
+    pub(crate) fn make(&self, program: &Program, key: &[u8], depth: usize) -> Arc<Variant> {
+        let mut dropped = None;
+        let variant = {
+            let state = &mut *self.state();
+            state.uses += 1;
+            match state.all.get_mut(key) {
+                Some((variant, used)) => {
+                    *used = state.uses;
+                    state.counts.found += 1;
+                    variant.clone()
+                }
+                None => {
+                    state.counts.built += 1;
+                    if state.all.len() >= state.limit {
+                        dropped = state.drop_oldest();
+                    }
+                    let key: Arc<[u8]> = key.into();
+                    let (built, types) = (OnceLock::new(), OnceLock::new());
+                    let variant = Arc::new(Variant { key: key.clone(), depth, built, types });
+                    state.all.insert(key, (variant.clone(), state.uses));
+                    variant
+                }
+            }
+        };
+        // Freeing code takes long.
+        drop(dropped);
+        variant.built.get_or_init(|| build(program, &variant.key));
+        variant
+    }
+}
+
+impl State {
+    /// Takes out the variant that was used least recently. One that is being built stays: others may want it.
+    fn drop_oldest(&mut self) -> Option<Arc<Variant>> {
+        let built = self.all.iter().filter(|(_, (variant, _))| variant.built.get().is_some());
+        let key = built.min_by_key(|(_, (_, used))| *used)?.0.clone();
+        self.counts.dropped += 1;
+        self.all.remove(&key).map(|(variant, _)| variant)
+    }
+}
+
+impl Variant {
+    /// The code; waits for it if it is being built.
+    pub(crate) fn code(&self, program: &Program) -> Result<&Built, Error> {
+        self.built.get_or_init(|| build(program, &self.key)).as_ref().map_err(Error::clone)
+    }
+
+    /// Whether these types were compared with the program's. `false` if it is not known.
+    pub(crate) fn has_types<A: 'static, R: 'static>(&self) -> bool {
+        self.types.get() == Some(&TypeId::of::<(A, R)>())
+    }
+
+    pub(crate) fn note_types<A: 'static, R: 'static>(&self) {
+        // The first types are those of most calls.
+        let _ = self.types.set(TypeId::of::<(A, R)>());
+    }
+
+    pub(crate) fn explain(program: &Program, key: &[u8]) -> Result<String, Error> {
+        on_large_stack(|| {
+            let graph = graph(program, key)?;
+            let mut explained = explain::explain(&graph).map_err(|failed| Error::of(&failed))?;
+            let text = explain::text(&explained.report, None, usize::MAX);
+            text.map_err(|d| Error::of(&explained.residual.report.report(*d)))
+        })
+    }
+}
+
+fn graph(program: &Program, key: &[u8]) -> Result<Graph, Error> {
+    let variant = fixed::variant(key, program.signatures()).map_err(|why| Error::Bug(why.into()))?;
+    let (graph, statics) = program.graph();
+    graph.variant(&variant, statics).map_err(|failed| Error::of(&failed))
+}
+
+fn build(program: &Program, key: &[u8]) -> Result<Built, Error> {
+    on_large_stack(|| {
+        let graph = graph(program, key)?;
+        let symbol = &fixed::function_of(key, program.signatures()).ok_or(Error::Bug("no function".into()))?.symbol;
+        let n_before = graph.report.timings.len();
+        let compiled = || graph.residual()?.flat()?.load(&[]);
+        let mut loaded = compiled().map_err(|failed| Error::of(&failed))?;
+        let address = loaded.jit.lookup(symbol).map_err(|d| Error::of(&loaded.report.report(*d)))?;
+        let timings = loaded.report.timings.split_off(n_before);
+        let time = |of: &dyn Fn(&Timing) -> bool| timings.iter().filter(|t| of(t)).map(|t| t.time).sum();
+        let stats = Stats {
+            partial_evaluation: time(&|t| t.pass == "specialize"),
+            total: time(&|_| true),
+            warnings: diagnostics(&loaded.report),
+        };
+        Ok(Built { address, stats, _code: loaded.jit })
+    })
+}
