@@ -40,7 +40,7 @@ enum Kind {
     Value(fn() -> Shape, fn() -> Shape),
     /// Elements: the type of their address, and of a slice of them.
     Elements(fn() -> Shape, fn() -> Shape),
-    Function(Partial),
+    Function(Box<Partial>),
 }
 
 impl FixedKind {
@@ -85,7 +85,7 @@ impl<T: Type, const N: usize> Fix for &[T; N] {
 
 impl Fix for &Partial {
     fn kind(&self) -> FixedKind {
-        FixedKind(Kind::Function((*self).clone()))
+        FixedKind(Kind::Function(Box::new((*self).clone())))
     }
     fn append(&self, to: &mut Bytes) -> bool {
         to.extend_from_slice(self.key());
@@ -95,7 +95,7 @@ impl Fix for &Partial {
 
 impl<A: Args, R: Return> Fix for &Function<A, R> {
     fn kind(&self) -> FixedKind {
-        FixedKind(Kind::Function(self.partial()))
+        FixedKind(Kind::Function(Box::new(self.partial())))
     }
     fn append(&self, to: &mut Bytes) -> bool {
         (&self.partial()).append(to)

@@ -25,11 +25,11 @@ fn part_has_what_its_root_reaches() {
     let whole = read::read(TWO_EXPORTS).expect("a graph");
     let mut extractor = Extractor::new(&whole);
     let roots = whole.roots();
-    let first = extractor.extract(roots[0]);
+    let first = extractor.extract(&roots[..1]);
     let names: Vec<&str> = first.world.types.structs().map(|(_, data)| &*data.name).collect();
     assert_eq!(names, ["List", "Pair"]);
     assert_eq!((first.conts.len(), first.world.n_globals()), (1, 0));
-    let second = extractor.extract(roots[1]);
+    let second = extractor.extract(&roots[1..2]);
     assert_eq!((second.world.types.structs().count(), second.world.n_globals()), (0, 2));
     let text = print::print(&second.world);
     assert!(text.contains("@(?n)") && text.contains("(double)") && !text.contains("other"), "{text}");
@@ -47,7 +47,7 @@ fn parts_are_as_in_the_program() {
         let Ok(whole) = read::read(&text) else { continue };
         let mut extractor = Extractor::new(&whole);
         for root in whole.roots() {
-            let part = extractor.extract(root);
+            let part = extractor.extract(&[root]);
             let new = part.find(root).expect("the root is in its part");
             assert_eq!(verify::verify(&part.world, &[new]), Vec::<String>::new());
             let structs_of = |text: String| -> String {
