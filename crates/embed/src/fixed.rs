@@ -7,6 +7,7 @@ use crate::{Args, Function, Partial, Return};
 use nyala_driver::{Fixed, Variant};
 use nyala_ir::Prim;
 use nyala_sema::{ExportedType, Signature, Signatures};
+use std::any::TypeId;
 
 /// How many functions may be fixed within each other.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -31,22 +32,20 @@ pub trait Fix {
 
 /// What kind of value a parameter is to be fixed to.
 #[doc(hidden)]
-#[derive(Clone)]
 pub struct FixedKind(Kind);
 
-#[derive(Clone)]
 enum Kind {
     /// A value, of this type and the type of its address.
-    Value(fn() -> Shape, fn() -> Shape),
+    Value(TypeId, fn() -> Shape, fn() -> Shape),
     /// Elements: the type of their address, and of a slice of them.
-    Elements(fn() -> Shape, fn() -> Shape),
+    Elements(TypeId, fn() -> Shape, fn() -> Shape),
     Function(Box<Partial>),
 }
 
 impl FixedKind {
     #[doc(hidden)]
     pub fn value<T: Type>() -> FixedKind {
-        FixedKind(Kind::Value(T::shape, || Shape::pointer::<T>(false, Some(false))))
+        FixedKind(Kind::Value(TypeId::of::<T>(), T::shape, || Shape::pointer::<T>(false, Some(false))))
     }
 }
 
@@ -67,7 +66,8 @@ scalars!(bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
 
 impl<T: Type> Fix for &[T] {
     fn kind(&self) -> FixedKind {
-        FixedKind(Kind::Elements(|| Shape::pointer::<T>(false, Some(true)), || Shape::slice::<T>("Slice", false)))
+        let pointer = || Shape::pointer::<T>(false, Some(true));
+        FixedKind(Kind::Elements(TypeId::of::<[T]>(), pointer, || Shape::slice::<T>("Slice", false)))
     }
     fn append(&self, to: &mut Bytes) -> bool {
         T::append(self, to)
@@ -108,11 +108,11 @@ impl FixedKind {
         let all = program.signatures();
         let differs = |shape: Shape| difference(shape, ty, all, "it");
         match &self.0 {
-            Kind::Value(shape, pointer) => match ty {
+            Kind::Value(_, shape, pointer) => match ty {
                 ExportedType::Pointer { mutable: false, many: false, .. } => differs(pointer()),
                 _ => differs(shape()),
             },
-            Kind::Elements(pointer, slice) => match ty {
+            Kind::Elements(_, pointer, slice) => match ty {
                 ExportedType::Struct(_) => differs(slice()),
                 _ => differs(pointer()),
             },
@@ -133,6 +133,14 @@ impl FixedKind {
                 let here = format!("fn({}) -> {}", left.join(", "), text_of(&signature.result, all));
                 Some(format!("it is `{here}` here, `{}` in the program", text_of(ty, all)))
             }
+        }
+    }
+
+    /// The type of a value or of its elements, which alone decides whether the parameter can be fixed to it.
+    pub(crate) fn id(&self) -> Option<TypeId> {
+        match &self.0 {
+            Kind::Value(id, ..) | Kind::Elements(id, ..) => Some(*id),
+            Kind::Function(_) => None,
         }
     }
 
@@ -230,9 +238,14 @@ pub(crate) fn entries(key: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
+/// The number of a key's function.
+pub(crate) fn number_of(key: &[u8]) -> usize {
+    Reader { bytes: key }.number().unwrap_or(usize::MAX)
+}
+
 /// The function of a key.
 pub(crate) fn function_of<'a>(key: &[u8], all: &'a Signatures) -> Option<&'a Signature> {
-    all.functions.get(Reader { bytes: key }.number().ok()?)
+    all.functions.get(number_of(key))
 }
 
 /// What the compiler makes of a key.

@@ -34,6 +34,12 @@
 //! | `[T; N]` behind a pointer, or in a struct | `[T * N]` | |
 //! | `()` as a result | `()` | |
 //!
+//! **A [`Partial`]** is a function with some arguments fixed. [`Partial::build`] compiles a variant of it, in which they are constants:
+//! it goes through partial evaluation like a call in the source. A variant is made of the program's graph ([`Graph`]); it has code and
+//! a linker of its own, so that it can be freed. Its key is the function with the bytes of what is fixed.
+//!
+//! [`Graph`]: nyala_driver::variants
+//!
 //! What Impala has besides (`f16`, tuples, arrays and vectors by value, functions) is an error of [`Program::function`]; pass it
 //! in a struct or by pointer.
 //!

@@ -27,7 +27,6 @@ use std::fmt;
 /// ```
 ///
 /// A variant is built once for equal values, and [kept](Program::variants); floats are equal if their bits are.
-#[derive(Clone)]
 pub struct Partial {
     program: Program,
     /// The function's number, and what is fixed.
@@ -111,8 +110,12 @@ impl Partial {
             return fail("it is fixed".into());
         }
         let kind = value.kind();
-        if let Some(why) = kind.refusal(&self.program, &signature.params[param].1) {
-            return fail(why);
+        let fits = kind.id().map(|id| (fixed::number_of(&self.key), param, id));
+        if !fits.is_some_and(|fits| self.program.kept().is_known(&fits)) {
+            if let Some(why) = kind.refusal(&self.program, &signature.params[param].1) {
+                return fail(why);
+            }
+            fits.into_iter().for_each(|fits| self.program.kept().note(fits));
         }
         let mut made = self.clone();
         if fixed::add(&mut made.key, param, &value).is_none() {
@@ -152,6 +155,13 @@ impl Partial {
     /// The variant does not compile.
     pub fn explain(&self) -> Result<String, Error> {
         Variant::explain(&self.program, &self.key)
+    }
+}
+
+impl Clone for Partial {
+    fn clone(&self) -> Partial {
+        // `SmallVec::clone` copies byte by byte.
+        Partial { program: self.program.clone(), key: Bytes::from_slice(&self.key), depth: self.depth }
     }
 }
 

@@ -40,7 +40,7 @@ pub unsafe trait Type: Copy + 'static {
 
 /// What values consist of, one after the other.
 #[doc(hidden)]
-pub type Bytes = SmallVec<[u8; 256]>;
+pub type Bytes = SmallVec<[u8; 320]>;
 
 /// Types that are passed by value.
 ///

@@ -7,9 +7,9 @@ use crate::fixed;
 use crate::program::Program;
 use nyala_driver::{Graph, Timing, explain};
 use nyala_gen_llvm::Jit;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::any::TypeId;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::Duration;
 
 /// How many variants a program keeps unless it is told another number.
@@ -44,7 +44,12 @@ pub struct Stats {
 /// The variants of a program.
 pub(crate) struct Kept {
     state: Mutex<State>,
+    /// Types of values that were compared with the program's.
+    known: RwLock<FxHashSet<Fits>>,
 }
+
+/// A parameter of a function, by their numbers, and a type that it can be fixed to.
+pub(crate) type Fits = (usize, usize, TypeId);
 
 struct State {
     all: FxHashMap<Arc<[u8]>, (Arc<Variant>, u64)>,
@@ -74,7 +79,15 @@ pub(crate) struct Built {
 impl Kept {
     pub(crate) fn new(limit: usize) -> Kept {
         let state = State { all: FxHashMap::default(), limit, uses: 0, counts: Variants::default() };
-        Kept { state: Mutex::new(state) }
+        Kept { state: Mutex::new(state), known: RwLock::default() }
+    }
+
+    pub(crate) fn is_known(&self, fits: &Fits) -> bool {
+        self.known.read().unwrap_or_else(|e| e.into_inner()).contains(fits)
+    }
+
+    pub(crate) fn note(&self, fits: Fits) {
+        self.known.write().unwrap_or_else(|e| e.into_inner()).insert(fits);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
