@@ -45,6 +45,11 @@ fn ready(loaded: Loaded) -> Ready<'static> {
 impl Flat {
     /// Compiles the program to native code in memory.
     pub fn load(&self, libraries: &[PathBuf]) -> Result<Loaded, Failed> {
+        self.load_with(libraries, &[])
+    }
+
+    /// Compiles the program to native code in memory, in which these symbols have these addresses.
+    pub fn load_with(&self, libraries: &[PathBuf], symbols: &[(&str, usize)]) -> Result<Loaded, Failed> {
         if !self.options.more_cpus.is_empty() {
             let message = "a program in memory for several CPUs: it runs on this machine's only";
             let limited = limitation::error(Span::NONE, message, "leave out `--cpu`, or name one CPU");
@@ -53,7 +58,7 @@ impl Flat {
         // With lines, for reports of the program's own faults.
         let mut code = Code::of(self, Some(""))?;
         let object = code.object()?;
-        Loaded::of(&self.options, code.report, &object, libraries)
+        Loaded::of(&self.options, code.report, &object, libraries, symbols)
     }
 }
 
@@ -75,9 +80,13 @@ impl Loaded {
         mut report: Report,
         object: &[u8],
         libraries: &[PathBuf],
+        symbols: &[(&str, usize)],
     ) -> Result<Loaded, Failed> {
         let link = || -> Result<Jit, Box<Diagnostic>> {
             let jit = Jit::new(libraries)?;
+            if !symbols.is_empty() {
+                jit.define(symbols)?;
+            }
             jit.add_object(object)?;
             if options.debug {
                 jit.tell_debuggers();

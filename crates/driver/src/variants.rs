@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// address of each `static mut` to it, in the order of [`Graph::export_statics`].
 pub const STATICS: &str = "nyala.statics";
 
+/// The symbol by which a [stand-in](Graph::stand_in) calls its function.
+pub const GENERIC: &str = "nyala.generic";
+
 /// An exported function, with values for some of its parameters.
 #[derive(Clone, Debug)]
 pub struct Variant {
@@ -82,12 +85,25 @@ impl Graph {
         }
         let made = self.roots_of(variant).and_then(|roots| {
             let part = Extractor::new(&self.world).with_addresses(&addresses).extract(&roots);
-            Maker { whole: &self.world, part }.make(variant)
+            Maker { whole: &self.world, part, generic: false }.make(variant)
         });
-        let mut report = self.report.clone();
-        let mut world = made.map_err(|why| report.report(bug::error(Span::NONE, why)))?;
+        let mut world = made.map_err(|why| self.report.clone().report(bug::error(Span::NONE, why)))?;
         world.ensures = self.world.ensures.clone();
-        Ok(Graph { options: self.options.clone(), report, world: Arc::new(world) })
+        Ok(Graph { options: self.options.clone(), report: self.report.clone(), world: Arc::new(world) })
+    }
+
+    /// The graph of a function that stands for a variant until it is there: it calls the function itself, by the symbol [`GENERIC`],
+    /// with the values. So it is small, whatever the function does. No value is a function.
+    ///
+    /// # Errors
+    /// As for [`Graph::variant`].
+    pub fn stand_in(&self, variant: &Variant) -> Result<Graph, Failed> {
+        let made = self.roots_of(variant).and_then(|roots| {
+            let part = Extractor::new(&self.world).extract(&roots);
+            Maker { whole: &self.world, part, generic: true }.make(variant)
+        });
+        let world = made.map_err(|why| self.report.clone().report(bug::error(Span::NONE, why)))?;
+        Ok(Graph { options: self.options.clone(), report: self.report.clone(), world: Arc::new(world) })
     }
 
     /// The functions that a variant is made of.
@@ -110,6 +126,8 @@ impl Graph {
 struct Maker<'w> {
     whole: &'w World,
     part: Part,
+    /// Whether the function is called by its address.
+    generic: bool,
 }
 
 impl Maker<'_> {
@@ -154,7 +172,8 @@ impl Maker<'_> {
             });
         }
         let w = &mut self.part.world;
-        let callee = w.cont_val(function);
+        let callee = if self.generic { w.foreign(GENERIC, w.cont(function).ty) } else { function };
+        let callee = w.cont_val(callee);
         w.define(k, callee, &args);
         Ok(k)
     }

@@ -139,9 +139,42 @@ impl Partial {
             return Function::of_variant(&self.program, variant);
         }
         self.check_types::<A, R>()?;
-        let variant = variants.make(&self.program, &self.key, self.depth);
+        let variant = variants.make(&self.key, self.depth);
         variant.note_types::<A, R>();
         Function::of_variant(&self.program, variant)
+    }
+
+    /// Like [`Partial::build`], but returns as soon as the handle can be called: the function itself stands in, called with the values,
+    /// until a thread of the program has built the variant. Calls that begin after that run the variant's code.
+    /// [`Function::wait`] waits for it. If a value is a function, specialized code that is not optimized stands in.
+    ///
+    /// # Errors
+    /// The types differ, there is no thread, or what stands in does not compile. [`Function::wait`] has an error of the variant.
+    ///
+    /// ```
+    /// use nyala_embed::{Function, Program};
+    ///
+    /// let program = Program::from_source("power.impala", "
+    ///     extern fn @(?n) power(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * power(x, n - 1) } }
+    /// ")?;
+    /// // SAFETY: `power` accesses no memory.
+    /// let cube: Function<(f64,), f64> = unsafe { program.partial("power") }?.fix("n", 3)?.build_async()?;
+    /// assert_eq!(cube.call((2.0,)), 8.0);
+    /// cube.wait()?;
+    /// assert_eq!(cube.call((2.0,)), 8.0);
+    /// # Ok::<(), nyala_embed::Error>(())
+    /// ```
+    pub fn build_async<A: Args, R: Return>(&self) -> Result<Function<A, R>, Error> {
+        self.check_types::<A, R>()?;
+        let variants = self.program.kept();
+        let variant = variants.make(&self.key, self.depth);
+        variant.note_types::<A, R>();
+        if variant.is_built() {
+            return Function::of_variant(&self.program, variant);
+        }
+        variant.stand_in(&self.program)?;
+        variants.build_later(&self.program, variant.clone())?;
+        Ok(Function::of_waiting(&self.program, variant))
     }
 
     fn check_types<A: Args, R: Return>(&self) -> Result<(), Error> {

@@ -119,6 +119,12 @@ impl Program {
         &self.inner.variants
     }
 
+    /// Where an exported function is.
+    pub(crate) fn address(&self, symbol: &str) -> usize {
+        let index = self.signatures().functions.iter().position(|f| f.symbol == symbol);
+        index.map_or(0, |index| self.inner.addresses[index])
+    }
+
     /// Whether both are the same program.
     pub(crate) fn is(&self, other: &Program) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -308,6 +314,8 @@ enum Of {
     /// The function of the program at this position.
     Program(usize),
     Variant(Arc<Variant>),
+    /// A variant that is being built.
+    Waiting(Arc<Variant>),
 }
 
 impl<A: Args, R: Return> Function<A, R> {
@@ -316,11 +324,28 @@ impl<A: Args, R: Return> Function<A, R> {
         Ok(Function { address, of: Of::Variant(variant), program: program.clone(), types: PhantomData })
     }
 
+    pub(crate) fn of_waiting(program: &Program, variant: Arc<Variant>) -> Function<A, R> {
+        Function { address: 0, of: Of::Waiting(variant), program: program.clone(), types: PhantomData }
+    }
+
+    /// Waits for the variant's code, if it is being built in the background.
+    ///
+    /// # Errors
+    /// The variant does not compile. Calls go on as before.
+    pub fn wait(&self) -> Result<(), Error> {
+        match &self.of {
+            Of::Program(_) | Of::Variant(_) => Ok(()),
+            Of::Waiting(variant) => variant.code(&self.program).map(|_| ()),
+        }
+    }
+
     /// The function to fix parameters of; what is fixed stays so.
     pub fn partial(&self) -> Partial {
         match &self.of {
             Of::Program(index) => Partial::new(self.program.clone(), *index),
-            Of::Variant(variant) => Partial::of(self.program.clone(), &variant.key, variant.depth),
+            Of::Variant(variant) | Of::Waiting(variant) => {
+                Partial::of(self.program.clone(), &variant.key, variant.depth)
+            }
         }
     }
 
@@ -339,22 +364,29 @@ impl<A: Args, R: Return> Function<A, R> {
     pub fn explain(&self) -> Result<String, Error> {
         match &self.of {
             Of::Program(index) => self.program.explain(&self.program.signatures().functions[*index].symbol),
-            Of::Variant(variant) => Variant::explain(&self.program, &variant.key),
+            Of::Variant(variant) | Of::Waiting(variant) => Variant::explain(&self.program, &variant.key),
         }
     }
 
-    /// What a variant took to build; `None` for a function of the program itself.
+    /// What a variant took to build, which is waited for; `None` for a function of the program itself.
     pub fn stats(&self) -> Option<Stats> {
         match &self.of {
             Of::Program(_) => None,
-            Of::Variant(variant) => variant.code(&self.program).ok().map(|built| built.stats.clone()),
+            Of::Variant(variant) | Of::Waiting(variant) => {
+                variant.code(&self.program).ok().map(|built| built.stats.clone())
+            }
         }
     }
 
     /// Calls the function on this thread's stack.
     pub fn call(&self, args: A::Values<'_>) -> R {
-        // SAFETY: `Program::function` has compared the types; the rest its caller has promised. The program lives.
-        unsafe { A::call(self.address, args) }
+        let address = match &self.of {
+            Of::Waiting(variant) => variant.address(),
+            Of::Program(_) | Of::Variant(_) => self.address,
+        };
+        // SAFETY: the types were compared when the handle was made; the rest the caller of `Program::function` or `Program::partial`
+        // has promised. The code lives.
+        unsafe { A::call(address, args) }
     }
 }
 

@@ -5,10 +5,12 @@ use crate::compiler::on_large_stack;
 use crate::error::{Diagnostic, Error, diagnostics};
 use crate::fixed;
 use crate::program::Program;
-use nyala_driver::{Graph, Timing, explain};
+use nyala_driver::variants::GENERIC;
+use nyala_driver::{Fixed, Graph, Timing, explain};
 use nyala_gen_llvm::Jit;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::any::TypeId;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::Duration;
 
@@ -46,6 +48,14 @@ pub(crate) struct Kept {
     state: Mutex<State>,
     /// Types of values that were compared with the program's.
     known: RwLock<FxHashSet<Fits>>,
+    waiting: Mutex<Waiting>,
+}
+
+/// Variants that are to be built in the background, by one thread.
+#[derive(Default)]
+struct Waiting {
+    variants: VecDeque<Arc<Variant>>,
+    has_thread: bool,
 }
 
 /// A parameter of a function, by their numbers, and a type that it can be fixed to.
@@ -64,6 +74,8 @@ pub(crate) struct Variant {
     pub(crate) key: Arc<[u8]>,
     pub(crate) depth: usize,
     built: OnceLock<Result<Built, Error>>,
+    /// What is called while it is built in the background.
+    stand_in: OnceLock<Result<Built, Error>>,
     /// Types that were compared with the program's.
     types: OnceLock<TypeId>,
 }
@@ -79,7 +91,7 @@ pub(crate) struct Built {
 impl Kept {
     pub(crate) fn new(limit: usize) -> Kept {
         let state = State { all: FxHashMap::default(), limit, uses: 0, counts: Variants::default() };
-        Kept { state: Mutex::new(state), known: RwLock::default() }
+        Kept { state: Mutex::new(state), known: RwLock::default(), waiting: Mutex::default() }
     }
 
     pub(crate) fn is_known(&self, fits: &Fits) -> bool {
@@ -110,8 +122,8 @@ impl Kept {
         Some(variant.clone())
     }
 
-    /// A variant, which is built now unless another thread has begun it.
-    pub(crate) fn make(&self, program: &Program, key: &[u8], depth: usize) -> Arc<Variant> {
+    /// A variant, which is there or is to be built.
+    pub(crate) fn make(&self, key: &[u8], depth: usize) -> Arc<Variant> {
         let mut dropped = None;
         let variant = {
             let state = &mut *self.state();
@@ -128,8 +140,13 @@ impl Kept {
                         dropped = state.drop_oldest();
                     }
                     let key: Arc<[u8]> = key.into();
-                    let (built, types) = (OnceLock::new(), OnceLock::new());
-                    let variant = Arc::new(Variant { key: key.clone(), depth, built, types });
+                    let variant = Arc::new(Variant {
+                        key: key.clone(),
+                        depth,
+                        built: OnceLock::new(),
+                        stand_in: OnceLock::new(),
+                        types: OnceLock::new(),
+                    });
                     state.all.insert(key, (variant.clone(), state.uses));
                     variant
                 }
@@ -137,8 +154,34 @@ impl Kept {
         };
         // Freeing code takes long.
         drop(dropped);
-        variant.built.get_or_init(|| build(program, &variant.key));
         variant
+    }
+
+    /// Builds a variant in the background, after those that were wanted before.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(crate) fn build_later(&self, program: &Program, variant: Arc<Variant>) -> Result<(), Error> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(|e| e.into_inner());
+        waiting.variants.push_back(variant);
+        if waiting.has_thread {
+            return Ok(());
+        }
+        let program = program.clone();
+        let next = |program: &Program| {
+            let mut waiting = program.kept().waiting.lock().unwrap_or_else(|e| e.into_inner());
+            let next = waiting.variants.pop_front();
+            waiting.has_thread = next.is_some();
+            next
+        };
+        let work = move || {
+            while let Some(variant) = next(&program) {
+                variant.build(&program);
+            }
+        };
+        let thread = std::thread::Builder::new().name("nyala-variants".into()).spawn(work);
+        waiting.has_thread = thread.is_ok();
+        thread.map(drop).map_err(|e| Error::System(format!("cannot start a thread: {e}")))
     }
 }
 
@@ -153,9 +196,51 @@ impl State {
 }
 
 impl Variant {
-    /// The code; waits for it if it is being built.
+    /// Builds it, unless that is done; waits for it if another thread does.
+    fn build(&self, program: &Program) -> &Result<Built, Error> {
+        self.built.get_or_init(|| {
+            on_large_stack(|| {
+                let symbol = symbol(program, &self.key)?;
+                Built::of(&graph(program, &self.key)?, symbol, &[])
+            })
+        })
+    }
+
+    /// The code; it is built now if it is not there.
     pub(crate) fn code(&self, program: &Program) -> Result<&Built, Error> {
-        self.built.get_or_init(|| build(program, &self.key)).as_ref().map_err(Error::clone)
+        self.build(program).as_ref().map_err(Error::clone)
+    }
+
+    /// Whether it is built, well or not.
+    pub(crate) fn is_built(&self) -> bool {
+        self.built.get().is_some()
+    }
+
+    /// The code that is there: the variant's, or its stand-in's.
+    pub(crate) fn address(&self) -> usize {
+        let there = self.built.get().and_then(|built| built.as_ref().ok());
+        let there = there.or_else(|| self.stand_in.get().and_then(|built| built.as_ref().ok()));
+        there.map_or(0, |built| built.address)
+    }
+
+    /// Makes code to call until the variant is there.
+    pub(crate) fn stand_in(&self, program: &Program) -> Result<(), Error> {
+        let stand_in = self.stand_in.get_or_init(|| {
+            on_large_stack(|| {
+                let symbol = symbol(program, &self.key)?;
+                let variant = fixed::variant(&self.key, program.signatures()).map_err(|e| Error::Bug(e.into()))?;
+                let (all, _) = program.graph();
+                let has_function = variant.fixed.iter().flatten().any(|value| matches!(value, Fixed::Function(_)));
+                let mut graph = match has_function {
+                    // Only specialized code has no function as a parameter.
+                    true => graph(program, &self.key)?,
+                    false => all.stand_in(&variant).map_err(|failed| Error::of(&failed))?,
+                };
+                graph.options.opt_level = 0;
+                Built::of(&graph, symbol, &[(GENERIC, program.address(symbol))])
+            })
+        });
+        stand_in.as_ref().map(|_| ()).map_err(Error::clone)
     }
 
     /// Whether these types were compared with the program's. `false` if it is not known.
@@ -184,12 +269,16 @@ fn graph(program: &Program, key: &[u8]) -> Result<Graph, Error> {
     graph.variant(&variant, statics).map_err(|failed| Error::of(&failed))
 }
 
-fn build(program: &Program, key: &[u8]) -> Result<Built, Error> {
-    on_large_stack(|| {
-        let graph = graph(program, key)?;
-        let symbol = &fixed::function_of(key, program.signatures()).ok_or(Error::Bug("no function".into()))?.symbol;
+fn symbol<'a>(program: &'a Program, key: &[u8]) -> Result<&'a str, Error> {
+    let function = fixed::function_of(key, program.signatures());
+    function.map(|f| &*f.symbol).ok_or_else(|| Error::Bug("a variant of no function".into()))
+}
+
+impl Built {
+    /// Compiles a graph in which some symbols have addresses.
+    fn of(graph: &Graph, symbol: &str, symbols: &[(&str, usize)]) -> Result<Built, Error> {
         let n_before = graph.report.timings.len();
-        let compiled = || graph.residual()?.flat()?.load(&[]);
+        let compiled = || graph.residual()?.flat()?.load_with(&[], symbols);
         let mut loaded = compiled().map_err(|failed| Error::of(&failed))?;
         let address = loaded.jit.lookup(symbol).map_err(|d| Error::of(&loaded.report.report(*d)))?;
         let timings = loaded.report.timings.split_off(n_before);
@@ -200,5 +289,5 @@ fn build(program: &Program, key: &[u8]) -> Result<Built, Error> {
             warnings: diagnostics(&loaded.report),
         };
         Ok(Built { address, stats, _code: loaded.jit })
-    })
+    }
 }

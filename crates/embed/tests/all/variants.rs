@@ -245,6 +245,38 @@ fn threads_build_each_variant_once() {
 }
 
 #[test]
+fn the_function_stands_in_for_a_variant() {
+    let program = compile(PROGRAM);
+    let stencil = partial!(program, "stencil").fix("weights", &[1f32, 2.0, 4.0]).expect("a slice");
+    let fixed: Function<(In<f32>, Out<f32>, i32), ()> = stencil.build_async().expect("a handle");
+    let mut out = [0f32; 2];
+    let mut call = |f: &Function<(In<f32>, Out<f32>, i32), ()>| {
+        f.call((&[1.0, 10.0, 100.0, 1000.0], &mut out, 2));
+        assert_eq!(std::mem::take(&mut out), [421.0, 4210.0]);
+    };
+    call(&fixed);
+    fixed.wait().expect("a variant");
+    call(&fixed);
+    call(&stencil.build_async().expect("the variant"));
+    assert_eq!(program.variants().built, 1);
+
+    let curve = partial!(program, "curve").fix("c", Curve { scale: 2.0, shift: 1.0 }).expect("a struct");
+    let curve: Function<(f64,), f64> = curve.build_async().expect("a handle");
+    assert_eq!((curve.call((1.0,)), curve.call((2.0,))), (3.0, 5.0));
+    let half = partial!(program, "half");
+    let quarter = partial!(program, "twice").fix("f", &half).expect("a function");
+    let quarter: Function<(f64,), f64> = quarter.build_async().expect("a handle");
+    assert_eq!(quarter.call((8.0,)), 2.0);
+
+    // What is asserted where a value is known does not hold in the variant alone.
+    let large = partial!(program, "only_small").fix("n", 30).expect("a number");
+    let large: Function<(), i32> = large.build_async().expect("a handle");
+    assert_eq!(large.call(()), 30);
+    assert_eq!(large.wait().expect_err("it does not hold").diagnostics()[0].code, "static-assert-failed");
+    assert_eq!(large.call(()), 30);
+}
+
+#[test]
 fn a_variant_outlives_its_program() {
     let fixed: Function<(Ref<Curve>,), f64> = {
         let program: Program = compile(PROGRAM);
