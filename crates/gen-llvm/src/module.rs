@@ -19,6 +19,7 @@ use llvm_sys::core::{
     LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
     LLVMGetModuleContext,
 };
+use llvm_sys::ir_reader::LLVMParseIRInContext2;
 use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use nyala_base::{Diagnostic, Span};
 use nyala_ir::lanes::{GPU_INTRINSICS, is_gpu_intrinsic};
@@ -70,6 +71,23 @@ fn find_asm_fault(checks: &[AsmCheck], message: &str, target: &Target, options: 
     Box::new(invalid_asm::error(Span::NONE, message))
 }
 
+/// Reads a module's text. It lives as long as its context, which the caller sees to. `Context::create_module_from_ir` would leave the
+/// text in memory.
+fn read(context: &Context, text: &str) -> Result<Module<'static>, String> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
+    let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: context and buffer live during the call, which keeps neither; module or message are there afterwards, and are the
+    // caller's own.
+    unsafe {
+        if LLVMParseIRInContext2(context.raw(), buffer.as_mut_ptr(), &mut module, &mut message) == 0 {
+            return Ok(Module::new(module));
+        }
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        Err(text)
+    }
+}
+
 impl Emitted {
     /// Parses the text into an LLVM module, and verifies it.
     pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
@@ -98,7 +116,6 @@ impl LlvmModule {
         let machine = targets::machine(target, options.opt_level)?;
         let context = Box::new(Context::create());
         let errors: Box<Mutex<Vec<String>>> = Box::default();
-        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let fault = |e: String| match asm_checks {
             [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, target, options),
             _ if target.is_gpu() && GPU_INTRINSICS.iter().any(|prefix| e.contains(prefix)) => {
@@ -108,9 +125,7 @@ impl LlvmModule {
             }
             _ => bug(e),
         };
-        let module = context.create_module_from_ir(buffer).map_err(|e| fault(e.to_string()))?;
-        // SAFETY: the context is boxed and outlives the module, which stands before it in the struct.
-        let module = unsafe { std::mem::transmute::<Module<'_>, Module<'static>>(module) };
+        let module = read(&context, text).map_err(fault)?;
         // SAFETY: the module and its context live; the errors are boxed and outlive them.
         unsafe {
             let address = (&raw const *errors).cast_mut().cast();
