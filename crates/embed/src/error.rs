@@ -1,6 +1,7 @@
 //! What can go wrong, as values. Separate from the compiler's own diagnostics, whose places need the texts of the program.
 
 use nyala_driver::Report;
+use nyala_runtime::Ending;
 use std::fmt;
 
 /// Why there is no program, or no function.
@@ -36,6 +37,8 @@ pub enum Error {
         /// Why, in words.
         why: String,
     },
+    /// Code that was called did not return.
+    Fault(Fault),
     /// The system or the installation lacks something: a thread, memory, the library of LLVM.
     System(String),
     /// A bug of the compiler's.
@@ -72,6 +75,7 @@ impl fmt::Display for Error {
                 "`{name}` has other types: {difference}\n    here:           {here}\n    in the program: {in_program}"
             ),
             Error::CannotFix { name, parameter, why } => write!(f, "cannot fix `{parameter}` of `{name}`: {why}"),
+            Error::Fault(fault) => fault.fmt(f),
             Error::System(why) => f.write_str(why),
             Error::Bug(why) => write!(f, "a bug of the compiler: {why}"),
         }
@@ -79,6 +83,43 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        Error::Fault(fault)
+    }
+}
+
+/// Why code that was called did not return: see [`Function::try_call`](crate::Function::try_call).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fault {
+    /// What went wrong: `panic`, `exit`, `device`, or the code of a check, as in `invalid-access`.
+    pub code: &'static str,
+    /// The fault in a sentence.
+    pub message: String,
+    /// Where it is in the program, `file:line:column`, if that is known.
+    pub place: Option<String>,
+    /// What an executable would print, ending with the end of a line; empty for `exit`.
+    pub rendered: String,
+    /// The code that the program wanted the process to end with, if it called `exit`.
+    pub exit_code: Option<i32>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(if self.rendered.is_empty() { &self.message } else { self.rendered.trim_end() })
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Ending> for Fault {
+    fn from(ending: Ending) -> Fault {
+        let Ending { code, message, place, text, exit } = ending;
+        Fault { code, message, place, rendered: text, exit_code: exit.filter(|_| code == "exit") }
+    }
+}
 
 /// How grave a [`Diagnostic`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

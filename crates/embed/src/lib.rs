@@ -47,8 +47,10 @@
 //! the types differ. A program whose partial evaluation does not end is refused like any other, because its budget is spent.
 //!
 //! **What is not there**: a handle without `unsafe`. Native code can do what C can, and the checks of [`Compiler::check`] do not
-//! see memory that Rust owns, nor everything else (docs/checks.md), so a safe function could not keep its promise. A fault of a running
-//! program, also a `panic` or a failed check, ends the process, as it does when the program is an executable.
+//! see memory that Rust owns, nor everything else (docs/checks.md), so a safe function could not keep its promise. [`Function::call`]
+//! ends the process if the program panics, fails a check or calls `exit`, as an executable would; [`Function::try_call`] returns
+//! these as values. What the processor finds ends the process always: a wild access, a division by zero that is not checked, a stack
+//! that is full.
 //!
 //! The library of LLVM that the compiler was built with must be where it was; without it, compiling is an error.
 #![warn(missing_docs)]
@@ -64,7 +66,7 @@ mod variants;
 
 pub use arguments::{Args, In, Mut, MutSlice, Out, Param, Ref, Return, Slice};
 pub use compiler::{Check, Compiler};
-pub use error::{Diagnostic, Error, Place, Severity};
+pub use error::{Diagnostic, Error, Fault, Place, Severity};
 pub use fixed::Fix;
 #[doc(hidden)]
 pub use fixed::FixedKind;

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Args, Return};
 use crate::compiler::{Compiler, on_large_stack};
-use crate::error::{Diagnostic, Error, diagnostics};
+use crate::error::{Diagnostic, Error, Fault, diagnostics};
 use crate::fixed::Fix;
 use crate::partial::Partial;
 use crate::shape::{difference, text_of};
@@ -378,15 +378,54 @@ impl<A: Args, R: Return> Function<A, R> {
         }
     }
 
-    /// Calls the function on this thread's stack.
+    /// Calls the function on this thread's stack. The process ends if the program panics, fails a check, or calls `exit`.
     pub fn call(&self, args: A::Values<'_>) -> R {
-        let address = match &self.of {
-            Of::Waiting(variant) => variant.address(),
-            Of::Program(_) | Of::Variant(_) => self.address,
-        };
         // SAFETY: the types were compared when the handle was made; the rest the caller of `Program::function` or `Program::partial`
         // has promised. The code lives.
-        unsafe { A::call(address, args) }
+        unsafe { A::call(self.code(), args) }
+    }
+
+    /// Calls the function on this thread's stack, and returns what goes wrong as a value: a panic, a failed check
+    /// ([`Compiler::check`](crate::Compiler::check)), a call of `exit`, also in a loop of `par` or in a thread that the function
+    /// waits for. The program can be called again.
+    ///
+    /// What the function has allocated stays allocated, files stay open, and statics are as it left them. A loop of `par` ends when
+    /// all iterations have ended that had begun. A wild access, a division by zero that is not checked and a full stack end the
+    /// process still.
+    ///
+    /// # Errors
+    /// The function did not return.
+    ///
+    /// ```
+    /// use nyala_embed::{Program, Slice};
+    ///
+    /// let program = Program::from_source("third.impala", "
+    ///     use std::slice::*;
+    ///     extern fn third(a: Slice[i32]) -> i32 { a(2) }
+    /// ")?;
+    /// // SAFETY: `third` accesses its slice within its length.
+    /// let third = unsafe { program.function::<(Slice<i32>,), i32>("third") }?;
+    /// assert_eq!(third.try_call((&[1, 2, 3],)), Ok(3));
+    /// let fault = third.try_call((&[1, 2],)).expect_err("there is no third element");
+    /// assert_eq!((fault.code, &*fault.message), ("panic", "an index is out of the slice"));
+    /// # Ok::<(), nyala_embed::Error>(())
+    /// ```
+    pub fn try_call(&self, args: A::Values<'_>) -> Result<R, Fault> {
+        let address = self.code();
+        let mut result = None;
+        // SAFETY: as for `call`; between here and the function there is nothing to be dropped, for values of calls are references and
+        // numbers.
+        unsafe { nyala_runtime::guarded(|| result = Some(A::call(address, args))) }?;
+        // A call that is over has a result.
+        result.ok_or_else(|| Fault::from(nyala_runtime::Ending::default()))
+    }
+
+    /// The code to call.
+    fn code(&self) -> usize {
+        match &self.of {
+            Of::Waiting(variant) => variant.address(),
+            Of::Program(_) | Of::Variant(_) => self.address,
+        }
     }
 }
 

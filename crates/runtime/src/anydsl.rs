@@ -5,10 +5,11 @@
 //! (exit code 1). Random numbers are those of C++'s `mt19937`, so that a seed gives the same numbers as elsewhere;
 //! numbers are printed as C++ prints them.
 
+use crate::guard::{Ending, end};
 use crate::memory::{MAX_ALIGN, aligned, nyala_free};
 use crate::platforms::{Device, Error, Memory, kernel_time, overview, platform_name};
 use crate::print::{nyala_flush, nyala_print_char, nyala_print_string, put};
-use crate::system::{nyala_exit, nyala_time_ns};
+use crate::system::nyala_time_ns;
 use crate::threads::{nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,10 +24,7 @@ fn report(function: &str, message: &str) {
 
 /// The result; a failure is reported, and ends the process.
 fn or_exit<T>(function: &str, result: Result<T, Error>) -> T {
-    result.unwrap_or_else(|message| {
-        report(function, &message);
-        nyala_exit(1)
-    })
+    result.unwrap_or_else(|message| end(Ending::of_device(&format!("{function}: {message}"))))
 }
 
 /// The result; a failure is reported.

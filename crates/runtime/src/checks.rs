@@ -409,10 +409,9 @@ unsafe fn report(fault: &MemoryFault, site: *const c_char, calls: *const Call) -
     unsafe { end(code, &fault.to_string(), hint, site, calls) }
 }
 
-unsafe fn end(code: &str, message: &str, hint: &str, site: *const c_char, calls: *const Call) -> ! {
+unsafe fn end(code: &'static str, message: &str, hint: &str, site: *const c_char, calls: *const Call) -> ! {
     // SAFETY: as for `nyala_check_fail`.
-    unsafe { show(code, message, hint, site, calls) }
-    crate::system::nyala_exit(3)
+    unsafe { end_with(code, message, hint, (site, calls), Some(3)) }
 }
 
 /// Reports a panic as the interpreter does, and ends the process like `nyala_panic`.
@@ -421,29 +420,32 @@ unsafe fn end(code: &str, message: &str, hint: &str, site: *const c_char, calls:
 /// As for [`nyala_check_fail`]; `text` is null or a text that ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_check_panic(text: *const c_char, site: *const c_char, calls: *const Call) -> ! {
-    // SAFETY: the caller's promise; aborting ends the process.
+    let hint = "the program checks this itself, with `assert` or `panic`; find out what leads here";
+    // SAFETY: the caller's promise.
     unsafe {
         let text = if text.is_null() { c"" } else { CStr::from_ptr(text) };
         let text = crate::system::printable(&text.to_string_lossy());
-        show(
-            "panic",
-            &text,
-            "the program checks this itself, with `assert` or `panic`; find out what leads here",
-            site,
-            calls,
-        );
-        libc::abort()
+        end_with("panic", &text, hint, (site, calls), None)
     }
 }
 
-unsafe fn show(code: &str, message: &str, hint: &str, site: *const c_char, calls: *const Call) {
+/// Ends the program with a report: with an exit code, or by `abort`.
+unsafe fn end_with(
+    code: &'static str,
+    message: &str,
+    hint: &str,
+    (site, calls): (*const c_char, *const Call),
+    exit: Option<i32>,
+) -> ! {
     use std::fmt::Write;
     // SAFETY: as for `nyala_check_fail`.
     let text = |p: *const c_char| match p.is_null() {
         true => std::borrow::Cow::Borrowed(""),
         false => unsafe { CStr::from_ptr(p) }.to_string_lossy(),
     };
-    let mut report = format!("error[{code}]: {message}\n{}", text(site));
+    let site = text(site);
+    let place = site.split_once("--> ").and_then(|(_, place)| Some(place.lines().next()?.into()));
+    let mut report = format!("error[{code}]: {message}\n{site}");
     let mut call = calls;
     for _ in 0..MAX_CALLS {
         // SAFETY: as for `nyala_check_fail`.
@@ -454,8 +456,7 @@ unsafe fn show(code: &str, message: &str, hint: &str, site: *const c_char, calls
     if !hint.is_empty() {
         let _ = writeln!(report, "  = hint: {hint}");
     }
-    crate::nyala_flush();
-    eprint!("{report}");
+    crate::guard::end(crate::guard::Ending { code, message: message.into(), place, text: report, exit })
 }
 
 /// Ends the program unless all bytes are initialized.

@@ -4,9 +4,8 @@
 //! Devices are numbers of [`platforms`](crate::platforms), with their queue. An event is a number, too, from 1; it stays
 //! until it is freed. A function that cannot do what it is asked for says so on standard error and ends the process with code 1.
 
+use crate::guard::{Ending, end};
 use crate::platforms::{Device, Error, Mark, n_devices};
-use crate::print::nyala_flush;
-use crate::system::nyala_exit;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,11 +28,7 @@ fn find(event: i64) -> Result<(Device, Mark), Error> {
 }
 
 fn or_exit<T>(what: &str, result: Result<T, Error>) -> T {
-    result.unwrap_or_else(|message| {
-        nyala_flush();
-        eprintln!("{what}: {message}");
-        nyala_exit(1)
-    })
+    result.unwrap_or_else(|message| end(Ending::of_device(&format!("{what}: {message}"))))
 }
 
 /// How many devices a platform has; 0 if it is not there.

@@ -1,10 +1,11 @@
 //! Launches of kernels on the host. Compiled code has one function for a range of blocks; the blocks run in parallel, each
 //! on one thread (`flat`, `kernels.rs`).
 
+use crate::guard::{Ending, end};
 use crate::platforms::{Arg, Device, Error, Launch, Memory, NAMES, add_kernel_time};
 use crate::print::nyala_flush;
-use crate::system::{fail, nyala_exit, nyala_time_ns, printable};
-use crate::threads::{LoopBody, nyala_parallel};
+use crate::system::{fail, nyala_time_ns, printable};
+use crate::threads::{LoopBody, parallel};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::{CStr, c_char, c_void};
@@ -126,20 +127,21 @@ pub(crate) fn look_for_panics(device: Device, in_all_queues: bool) -> Result<(),
             continue;
         }
         // SAFETY: the kernel's descriptor is a static of the program, and has as many panics.
-        let (what, name) = unsafe {
+        let (what, at, said, name) = unsafe {
             let kernel = &*(notes.kernel as *const Kernel);
             let [at, said] = match panic as u64 <= kernel.n_panics {
                 true => *kernel.panics.add(panic as usize - 1),
                 false => [std::ptr::null(); 2],
             };
-            let at = if at.is_null() { String::new() } else { format!(" at {}", text(at)) };
-            (format!("panic{at}: {}", printable(&text(said))), String::from_utf8_lossy(bytes(kernel.name)))
+            let at = (!at.is_null()).then(|| text(at).into_owned());
+            let said = text(said).into_owned();
+            let place = at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+            let what = format!("panic{place}: {}", printable(&said));
+            (what, at, said, String::from_utf8_lossy(bytes(kernel.name)))
         };
-        nyala_flush();
         let [bx, by, bz, x, y, z] = place;
-        eprintln!("{what}, in kernel `{name}`, work item ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
-        // SAFETY: ends the process.
-        unsafe { libc::abort() }
+        let place = format!("in kernel `{name}`, work item ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
+        end(Ending { text: format!("{what}, {place}\n"), ..crate::system::panic(at.as_deref(), &said, "") })
     }
     Ok(())
 }
@@ -168,9 +170,7 @@ pub unsafe extern "C" fn nyala_launch_device(platform: i32, device: i32, kernel:
     nyala_flush();
     // SAFETY: the caller's promise.
     if let Err(message) = unsafe { launch(platform, device, kernel, &name, env) } {
-        nyala_flush();
-        eprintln!("{}: kernel `{name}`: {message}", String::from_utf8_lossy(place));
-        nyala_exit(1)
+        end(Ending::of_device(&format!("{}: kernel `{name}`: {message}", String::from_utf8_lossy(place))))
     }
 }
 
@@ -237,8 +237,11 @@ pub unsafe extern "C" fn nyala_launch(n: i32, body: LoopBody, env: *mut c_void, 
     let all = blocks.iter().map(|&n| i64::from(n)).fold(1, i64::saturating_mul);
     let before = nyala_time_ns();
     // SAFETY: the caller's promise.
-    crate::interrupts::running(place, || unsafe { nyala_parallel(n, 0, all, body, env) });
+    let fault = crate::interrupts::running(place, || unsafe { parallel(n, 0, all, body, env) });
     add_kernel_time(nyala_time_ns() - before);
+    if let Some(fault) = fault {
+        end(fault)
+    }
 }
 
 /// Ends the process with code 1: a kernel is launched on a device for which no code was made.
@@ -247,14 +250,12 @@ pub unsafe extern "C" fn nyala_launch(n: i32, body: LoopBody, env: *mut c_void, 
 /// `name` is a text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_launch_missing(platform: i32, device: i32, name: *const c_char) -> ! {
-    nyala_flush();
     // SAFETY: the caller's promise.
     let name = unsafe { text(name) };
     let platform_name = NAMES.get(platform as usize).unwrap_or(&"unknown");
-    eprintln!(
+    end(Ending::of_device(&format!(
         "kernel `{name}`: platform {platform}, {platform_name}, is not there (device {device} of it was asked for); compile with `--device host` to run it on this machine's CPU"
-    );
-    nyala_exit(1)
+    )))
 }
 
 /// Ends the process: the work items of a block disagree about a branch on which a barrier depends.

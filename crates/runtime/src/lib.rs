@@ -17,6 +17,7 @@ mod events;
 mod faults;
 mod files;
 mod foreign;
+mod guard;
 mod halves;
 mod image;
 mod interrupts;
@@ -56,6 +57,7 @@ pub use files::{
     nyala_file_size, nyala_file_write, nyala_stdin_line, nyala_stdin_read,
 };
 pub use foreign::{ErrorFunction, FfiType, Library, call_checked, call_foreign, find_symbol};
+pub use guard::{Ending, guarded};
 pub use halves::HalfArg;
 pub use image::{Image, nyala_image_error, nyala_image_load, nyala_image_save};
 pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyala_launch_missing};

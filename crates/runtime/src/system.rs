@@ -1,6 +1,6 @@
 //! Time, arguments of the program, and abnormal ends.
 
-use crate::print::nyala_flush;
+use crate::guard::{Ending, end};
 use std::ffi::{CStr, CString, c_char};
 use std::sync::Mutex;
 use std::sync::OnceLock;
@@ -85,12 +85,20 @@ pub fn asked_to_stop() -> i32 {
 /// `message` is null or points to bytes that end with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
-    nyala_flush();
     // SAFETY: the caller's promise.
     let text = if message.is_null() { c"" } else { unsafe { CStr::from_ptr(message.cast()) } };
-    eprintln!("panic: {}", printable(&text.to_string_lossy()));
-    // SAFETY: ends the process.
-    unsafe { libc::abort() }
+    end(panic(None, &text.to_string_lossy(), ""))
+}
+
+/// A panic at a place, with the calls that led there, a line each.
+pub(crate) fn panic(place: Option<&str>, message: &str, calls: &str) -> Ending {
+    let at = place.map_or(String::new(), |place| format!(" at {place}"));
+    let mut text = format!("panic{at}: {}\n", printable(message));
+    if !calls.is_empty() {
+        text.push_str(calls);
+        text.push('\n');
+    }
+    Ending { code: "panic", message: message.into(), place: place.map(String::from), text, exit: None }
 }
 
 /// A message as a terminal may show it, with control characters replaced as in the interpreter's diagnostics: by the pictures of
@@ -117,17 +125,11 @@ pub(crate) fn printable(text: &str) -> String {
 /// Both are null or point to bytes that end with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) -> ! {
-    nyala_flush();
     // SAFETY: the caller's promise.
     let text = |p: *const u8| if p.is_null() { c"" } else { unsafe { CStr::from_ptr(p.cast()) } };
     let place = text(place).to_string_lossy();
     let (place, calls) = place.split_once('\n').unwrap_or((&place, ""));
-    eprintln!("panic at {place}: {}", printable(&text(message).to_string_lossy()));
-    if !calls.is_empty() {
-        eprintln!("{calls}");
-    }
-    // SAFETY: ends the process.
-    unsafe { libc::abort() }
+    end(panic(Some(place), &text(message).to_string_lossy(), calls))
 }
 
 /// Called by compiled code where a continuation would leave a function whose caller does not expect that.
@@ -138,15 +140,13 @@ pub extern "C" fn nyala_dead_continuation() -> ! {
 
 /// Ends the process like [`nyala_panic`], for the runtime's own functions.
 pub(crate) fn fail(message: &str) -> ! {
-    let text = format!("{message}\0");
-    // SAFETY: the text ends with a zero byte.
-    unsafe { nyala_panic(text.as_ptr()) }
+    end(panic(None, message, ""))
 }
 
 /// Ends the process with this exit code, after flushing the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_exit(code: i32) -> ! {
-    std::process::exit(crate::print::exit_code(code))
+    end(Ending::exit(code))
 }
 
 /// The effective user id of this process, which its file accesses are checked against.

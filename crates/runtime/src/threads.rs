@@ -7,6 +7,7 @@
 //! outermost loop has a *team*: workers of the same pool that poll for the next such loop for a while before they
 //! leave, because waking a thread takes longer than many loops. See Note [The team].
 
+use crate::guard::{self, Ending};
 use crate::system::fail;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cell::Cell;
@@ -155,6 +156,10 @@ struct Loop<'l> {
     next_lane: AtomicUsize,
     body: LoopBody,
     env: *mut c_void,
+    /// Whether a fault of the body is the loop's: its caller is guarded.
+    guarded: bool,
+    /// The first fault. The iterations that have not begun then never do.
+    fault: OnceLock<Ending>,
 }
 
 // SAFETY: the environment belongs to the program, which says by `parallel` that its iterations may run at once.
@@ -167,7 +172,19 @@ impl Loop<'_> {
         let n = (self.hi as u64).wrapping_sub(self.lo as u64);
         let end = if to.saturating_mul(self.unit) >= n { self.hi } else { at(to) };
         // SAFETY: `nyala_parallel`'s caller promised.
-        unsafe { (self.body)(self.env, at(from), end) }
+        let body = || unsafe { (self.body)(self.env, at(from), end) };
+        if !self.guarded {
+            // This thread may be waiting in another loop, which is guarded.
+            return guard::unguarded(body);
+        }
+        if self.fault.get().is_some() {
+            return;
+        }
+        // SAFETY: between here and the body there is nothing.
+        if let Err(fault) = unsafe { guard::guarded(body) } {
+            // The first one is kept.
+            let _ = self.fault.set(fault);
+        }
     }
 
     /// Works on the lane `own`, then on parts of others, until nothing is left.
@@ -372,8 +389,19 @@ impl Team {
 /// `body` can be called with `env` and any range within `lo .. hi`, from several threads at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody, env: *mut c_void) {
+    // SAFETY: the caller's promise.
+    if let Some(fault) = unsafe { parallel(n, lo, hi, body, env) } {
+        guard::end(fault)
+    }
+}
+
+/// [`nyala_parallel`], which returns the fault of a guarded loop.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn parallel(n: i32, lo: i64, hi: i64, body: LoopBody, env: *mut c_void) -> Option<Ending> {
     if lo >= hi {
-        return;
+        return None;
     }
     let iterations = (hi as u64).wrapping_sub(lo as u64);
     let all = nyala_num_threads() as usize;
@@ -384,7 +412,8 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
     let lane = |i: u64| units / threads as u64 * i + i.min(units % threads as u64);
     if threads == 1 || n < 0 {
         // SAFETY: the caller's promise.
-        return unsafe { body(env, lo, hi) };
+        unsafe { body(env, lo, hi) };
+        return None;
     }
     // The lanes of a few threads are in this frame.
     let mut few = [const { Lane(AtomicU64::new(0)) }; 8];
@@ -398,10 +427,27 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
     for (i, l) in (0..).zip(lanes.iter_mut()) {
         *l = Lane::new(lane(i), lane(i + 1));
     }
-    let work = Loop { lanes, lo, hi, unit, busy: AtomicUsize::new(0), next_lane: AtomicUsize::new(1), body, env };
+    let work = Loop {
+        lanes,
+        lo,
+        hi,
+        unit,
+        busy: AtomicUsize::new(0),
+        next_lane: AtomicUsize::new(1),
+        body,
+        env,
+        guarded: guard::is_guarded(),
+        fault: OnceLock::new(),
+    };
+    run_on_threads(&work, threads, all);
+    work.fault.into_inner()
+}
+
+/// Runs a loop on as many threads as it has lanes; `all` are those of the main pool.
+fn run_on_threads(work: &Loop, threads: usize, all: usize) {
     if threads <= all
         && let Some(pool) = main_pool()
-        && TEAM.run(&work, pool)
+        && TEAM.run(work, pool)
     {
         return;
     }
@@ -411,7 +457,6 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
     let large = if threads > all { large_pool(threads) } else { None };
     match if threads <= all { main_pool() } else { large.as_deref() } {
         Some(pool) => pool.in_place_scope(|scope| {
-            let work = &work;
             (1..threads).for_each(|i| scope.spawn(move |_| work.work(i)));
             work.work_and_linger(0);
         }),
@@ -420,10 +465,13 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
     }
 }
 
-/// Threads by handle; `None` until the thread starts.
-static THREADS: Mutex<Option<HashMap<i32, Option<JoinHandle<()>>>>> = Mutex::new(None);
+/// A thread, with its fault if whoever spawned it was guarded.
+type Spawned = JoinHandle<Option<Ending>>;
 
-fn with_threads<T>(f: impl FnOnce(&mut HashMap<i32, Option<JoinHandle<()>>>) -> T) -> T {
+/// Threads by handle; `None` until the thread starts.
+static THREADS: Mutex<Option<HashMap<i32, Option<Spawned>>>> = Mutex::new(None);
+
+fn with_threads<T>(f: impl FnOnce(&mut HashMap<i32, Option<Spawned>>) -> T) -> T {
     f(THREADS.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert_default())
 }
 
@@ -451,15 +499,23 @@ unsafe impl Send for Env {}
 /// `body` can be called with `env`, which is null or memory of [`crate::nyala_alloc`] that nobody else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_spawn(handle: i32, body: ThreadBody, env: *mut c_void) {
-    let env = Env(env);
+    let (env, is_guarded) = (Env(env), guard::is_guarded());
     let run = move || {
         let env = env;
         let _handler = crate::faults::prepare_thread();
         // SAFETY: the caller's promise.
-        unsafe {
-            body(env.0);
-            crate::nyala_free(env.0.cast());
-        }
+        let call = || unsafe { body(env.0) };
+        // SAFETY: between here and the body there is nothing.
+        let fault = match is_guarded {
+            true => unsafe { guard::guarded(call) }.err(),
+            false => {
+                call();
+                None
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { crate::nyala_free(env.0.cast()) };
+        fault
     };
     match std::thread::Builder::new().name("spawned".into()).stack_size(THREAD_STACK).spawn(run) {
         Ok(thread) => with_threads(|threads| drop(threads.insert(handle, Some(thread)))),
@@ -484,7 +540,9 @@ pub extern "C" fn nyala_sync(handle: i32) {
                 }
             }
             // A thread's function does not unwind.
-            drop(thread.join())
+            if let Ok(Some(fault)) = thread.join() {
+                guard::end(fault)
+            }
         }
         Some(None) => {}
         None => fail(&format!("`sync` of {handle}, which is no handle of a thread, or was waited for before")),

@@ -3,6 +3,7 @@
 mod calls;
 mod errors;
 mod example;
+mod faults;
 mod programs;
 mod readme;
 mod types;
