@@ -1,5 +1,5 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, rays, alignments, evaluation at compile time, growth of
+//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, variants made at run time, rays, alignments, evaluation at compile time, growth of
 //! compile times with large programs.
 //!
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
@@ -129,6 +129,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
+    if wanted("variants") {
+        let block = variants()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
     if wanted("rays") {
         let block = rays::run()?;
         print!("{block}");
@@ -148,6 +153,18 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         println!("written to {}", file.display());
     }
     Ok(true)
+}
+
+/// `x bench variants`: functions that are specialized while a program runs, beside C++ templates.
+fn variants() -> Result<String, String> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).args(["run", "--quiet", "--release", "--package", "bench-variants", "--", "out/bench"]);
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|e| format!("cannot start cargo: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("bench-variants: {}", output.status));
+    }
+    Ok(format!("variants made at run time\n{}\n", String::from_utf8_lossy(&output.stdout)))
 }
 
 fn ms(time: Duration) -> f64 {
