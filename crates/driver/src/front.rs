@@ -315,6 +315,6 @@ impl FrontEnd {
     /// The C header of the program's exported functions, guarded by the macro `guard`.
     pub fn header(&self, guard: &str) -> Result<String, Failed> {
         let mut report = self.without_errors()?;
-        nyala_sema::header(self.program(), &report.sources, guard).map_err(|d| report.report(*d))
+        nyala_sema::header(self.program(), &report.sources).text(guard).map_err(|d| report.report(*d))
     }
 }

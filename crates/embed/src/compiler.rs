@@ -157,12 +157,13 @@ impl Compiler {
         on_large_stack(move || {
             let front = FrontEnd::new(options.clone(), given.clone());
             let signatures = nyala_sema::signatures(front.program());
+            let header = nyala_sema::header(front.program(), &front.report.sources);
             let mut graph = front.graph().map_err(|failed| Error::of(&failed))?;
             let variables = graph.export_statics();
             let compiled = || graph.residual()?.flat()?.load(&[]);
             let loaded = compiled().map_err(|failed| Error::of(&failed))?;
             let n_variants = self.n_variants.unwrap_or(USUAL_NUMBER);
-            Program::new(given, graph, &variables, loaded, signatures, n_variants)
+            Program::new(given, graph, &variables, loaded, signatures, header, n_variants)
         })
     }
 }

@@ -62,6 +62,7 @@ mod fixed;
 mod partial;
 mod program;
 mod shape;
+mod untyped;
 mod variants;
 
 pub use arguments::{Args, In, Mut, MutSlice, Out, Param, Ref, Return, Slice};
@@ -76,6 +77,7 @@ pub use program::{Function, Program, Stage};
 #[doc(hidden)]
 pub use shape::Bytes;
 pub use shape::{Shape, Type, Value};
+pub use untyped::Untyped;
 pub use variants::{Stats, Variants};
 
 #[cfg(doctest)]

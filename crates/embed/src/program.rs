@@ -12,7 +12,7 @@ use nyala_driver::variants::STATICS;
 use nyala_driver::{Files, FrontEnd, Graph, Options, Report, explain};
 use nyala_gen_llvm::Jit;
 use nyala_ir::Global;
-use nyala_sema::{ExportedType, Signature, Signatures};
+use nyala_sema::{ExportedType, Header, Signature, Signatures};
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
@@ -35,6 +35,8 @@ struct Inner {
     /// What the addresses are in.
     _code: Arc<Jit>,
     signatures: Signatures,
+    /// The functions as C sees them.
+    header: Header,
     /// Where the functions are, in the order of the signatures.
     addresses: Vec<usize>,
     warnings: Vec<Diagnostic>,
@@ -79,6 +81,7 @@ impl Program {
         variables: &[Global],
         loaded: Loaded,
         signatures: Signatures,
+        header: Header,
         n_variants: usize,
     ) -> Result<Program, Error> {
         let lookup = |symbol: &str| loaded.jit.lookup(symbol).map_err(|d| Error::of(&Report::default().report(*d)));
@@ -100,6 +103,7 @@ impl Program {
             variants: Kept::new(n_variants),
             _code: loaded.jit,
             signatures,
+            header,
             addresses,
             warnings: diagnostics(&loaded.report),
         };
@@ -108,6 +112,10 @@ impl Program {
 
     pub(crate) fn signatures(&self) -> &Signatures {
         &self.inner.signatures
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.inner.header
     }
 
     /// The graph that variants are made of, and where the program's variables are.
@@ -220,7 +228,7 @@ impl Program {
     }
 
     /// The position of an exported function.
-    fn find(&self, name: &str) -> Result<usize, Error> {
+    pub(crate) fn find(&self, name: &str) -> Result<usize, Error> {
         let all = &self.signatures().functions;
         all.iter().position(|f| f.symbol == name).ok_or_else(|| {
             let exported = all.iter().map(|f| f.text.clone()).collect();

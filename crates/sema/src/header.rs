@@ -47,11 +47,46 @@ enum Aggregate {
     Array(Ty),
 }
 
-/// The header's text, guarded by the macro `guard`.
-///
-/// # Errors
-/// If a function has a type that cannot be passed to C.
-pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box<Diagnostic>> {
+/// A program as C sees it.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// Definitions of the structs, with their comments, each guarded by a macro of its own.
+    pub structs: String,
+    /// In the order of the program.
+    pub functions: Vec<Declared>,
+}
+
+/// An exported function as C sees it.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// Its symbol.
+    pub symbol: String,
+    /// Its declaration, as in `float f(const float *a)`, or why C cannot call it.
+    pub declaration: Result<String, Box<Diagnostic>>,
+    /// The comment above it, after an empty line.
+    comment: String,
+}
+
+impl Header {
+    /// The header's text, guarded by the macro `guard`.
+    ///
+    /// # Errors
+    /// If a function has a type that cannot be passed to C.
+    pub fn text(&self, guard: &str) -> Result<String, Box<Diagnostic>> {
+        let mut out = format!("#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n");
+        out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+        out.push_str(&self.structs);
+        for f in &self.functions {
+            let declaration = f.declaration.as_ref().map_err(|fault| fault.clone())?;
+            let _ = writeln!(out, "{}{declaration};", f.comment);
+        }
+        let _ = writeln!(out, "\n#ifdef __cplusplus\n}}\n#endif\n\n#endif // {guard}");
+        Ok(out)
+    }
+}
+
+/// The header of a checked program.
+pub fn header(p: &Program, sources: &Sources) -> Header {
     let exported = |f: &&FnInfo| f.kind == FnKind::Defined && f.top_level && f.ast.exported;
     let mut w = Writer {
         p,
@@ -65,21 +100,12 @@ pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box
     };
     let fns: Vec<&FnInfo> = p.fns.iter().filter(exported).filter(|f| f.module >= p.n_prelude).collect();
     w.taken.extend(fns.iter().map(|f| c_name(symbol(f))));
-    let mut functions = String::new();
-    for f in fns {
-        w.function(f, &mut functions)?;
-    }
+    let functions = fns.iter().filter_map(|f| w.function(f)).collect();
     // The author of an imported function needs its structs as well.
     for f in p.fns.iter().filter(|f| matches!(f.kind, FnKind::Foreign(_)) && f.module >= p.n_prelude) {
         w.name_structs(f);
     }
-    let structs = w.structs();
-    let mut out = format!("#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n");
-    out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-    out.push_str(&structs);
-    out.push_str(&functions);
-    let _ = writeln!(out, "\n#ifdef __cplusplus\n}}\n#endif\n\n#endif // {guard}");
-    Ok(out)
+    Header { structs: w.structs(), functions }
 }
 
 fn symbol<'f>(f: &'f FnInfo) -> &'f str {
@@ -144,7 +170,15 @@ impl Writer<'_, '_> {
         self.types.show(ty, self.p)
     }
 
-    fn function(&mut self, f: &FnInfo, out: &mut String) -> Result<(), Box<Diagnostic>> {
+    fn function(&mut self, f: &FnInfo) -> Option<Declared> {
+        let Kind::Fn(params, result) = self.kind(f.ty).clone() else { return None };
+        let mut comment = String::new();
+        self.comment(f.ast.span, &mut comment);
+        Some(Declared { symbol: symbol(f).into(), declaration: self.function_declaration(f, &params, result), comment })
+    }
+
+    /// `params` and `result` are what C sees: an explicit return continuation is not a parameter.
+    fn function_declaration(&mut self, f: &FnInfo, param_tys: &[Ty], result: Ty) -> Result<String, Box<Diagnostic>> {
         let name = c_name(symbol(f));
         if name != symbol(f)
             && let Some(fault) =
@@ -152,8 +186,6 @@ impl Writer<'_, '_> {
         {
             return Err(Box::new(fault));
         }
-        // The type that C sees: an explicit return continuation is not a parameter.
-        let Kind::Fn(param_tys, result) = self.kind(f.ty).clone() else { return Ok(()) };
         let mut params = Vec::new();
         for (i, &ty) in param_tys.iter().enumerate() {
             let (param, span) = match f.ast.params.get(i) {
@@ -177,14 +209,11 @@ impl Writer<'_, '_> {
             self.check(result, f.ast.name.span, "the result")?;
             tail = self.by_value(result, tail);
         }
-        self.comment(f.ast.span, out);
-        out.push_str(&tail);
         if name != symbol(f) {
             // Keep the symbol unchanged.
-            let _ = write!(out, " __asm__(\"{}\")", symbol(f));
+            let _ = write!(tail, " __asm__(\"{}\")", symbol(f));
         }
-        out.push_str(";\n");
-        Ok(())
+        Ok(tail)
     }
 
     /// Names the structs and tuples that an imported function uses.

@@ -21,7 +21,7 @@ mod x86_intrinsics;
 
 pub use check::{check, closest};
 pub use exports::Exports;
-pub use header::header;
+pub use header::{Declared, Header, header};
 pub use lower::{Lowering, lower};
 pub use program::{Input, Program};
 pub use signatures::{ExportedStruct, ExportedType, Signature, Signatures, signatures};
