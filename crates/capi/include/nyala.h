@@ -29,8 +29,8 @@
  * Threads. Every function may be called by several threads at once, also with the same handle. Nothing here is shared by the
  * process; any number of programs live at once.
  *
- * What compiled code does is not checked here: it is native code, as a plug-in in C would be. A panic of a program, a failed check,
- * a division by zero and `exit` end the process. Loops of `par` use one team of threads for the process, whose size
+ * What compiled code does is not checked here: it is native code, as a plug-in in C would be. A panic of a program, a failed check
+ * and `exit` end the process, unless the function is called within nyala_try. Loops of `par` use one team of threads for the process, whose size
  * NYALA_NUM_THREADS says; so the library is never unloaded, not even by `dlclose`.
  *
  * Nothing here ends the process or writes to standard streams, but for a bug of the compiler's, of which it says on standard
@@ -64,7 +64,11 @@ typedef enum nyala_status {
     /* The system or the installation lacks something: a thread, memory, the library of LLVM. */
     NYALA_SYSTEM = 6,
     /* A bug of the compiler's. */
-    NYALA_INTERNAL = 7
+    NYALA_INTERNAL = 7,
+    /* A parameter cannot be fixed to a value. */
+    NYALA_CANNOT_FIX = 8,
+    /* Code of a program did not return: see nyala_try. */
+    NYALA_FAULT = 9
 } nyala_status;
 
 /* What native code can check while it runs. A fault ends the process. docs/checks.md says what is seen. */
@@ -103,6 +107,7 @@ typedef enum nyala_severity {
 typedef struct nyala_compiler nyala_compiler;
 typedef struct nyala_program nyala_program;
 typedef struct nyala_function nyala_function;
+typedef struct nyala_partial nyala_partial;
 typedef struct nyala_error nyala_error;
 
 /* Something that the compiler says about a program. It belongs to the error or program that it was asked of. Fields may be added
@@ -224,6 +229,46 @@ void nyala_function_release(nyala_function *function);
 nyala_code nyala_function_address(const nyala_function *function);
 /* How C declares the function; NULL for NULL. */
 const char *nyala_function_declaration(const nyala_function *function);
+
+/* Functions with some parameters fixed to values that the running program knows. nyala_partial_build makes code in which these are
+ * constants: it is specialized as if the source had them, and found again for equal values. */
+
+/* An exported function of which nothing is fixed yet. It may have functions as parameters, if these are fixed. */
+nyala_status nyala_program_partial(const nyala_program *program, const char *symbol, nyala_partial **partial, nyala_error **error);
+/* Returns the partial, with one more owner; NULL for NULL. */
+nyala_partial *nyala_partial_retain(nyala_partial *partial);
+void nyala_partial_release(nyala_partial *partial);
+
+/* Fixes a parameter, by its name, to `count` values at an address, which are copied. `type` is the C type of one of them and `size`
+ * its bytes: NYALA_VALUES(float, weights, 9) gives type, size, address and count.
+ *
+ * - a number, `bool` or struct, by value or as `&T`: one value;
+ * - `&[T]` and `Slice[T]`: any number of elements.
+ *
+ * A struct is compared by its size; the caller vouches that it is the struct of `nyala_program_header`. Structs with pointers in them and
+ * `&mut T` cannot be fixed. `partial` stays as it is; the result is another one.
+ *
+ * Errors: NYALA_CANNOT_FIX, NYALA_WRONG_TYPE. */
+nyala_status nyala_partial_fix(const nyala_partial *partial, const char *parameter, const char *type, size_t size, const void *values,
+                               size_t count, nyala_partial **fixed, nyala_error **error);
+#define NYALA_VALUES(type, address, count) #type, sizeof(type), (address), (count)
+/* Fixes a parameter that is a function to a function of the same program, of which parameters may be fixed as well. */
+nyala_status nyala_partial_fix_function(const nyala_partial *partial, const char *parameter, const nyala_partial *function,
+                                        nyala_partial **fixed, nyala_error **error);
+/* The code with these values as constants: code that was kept, or made now. `type` is that of the parameters that are left, as for
+ * nyala_program_function.
+ *
+ * Errors: as there, and NYALA_BAD_PROGRAM if it does not compile with these values. */
+nyala_status nyala_partial_build(const nyala_partial *partial, const char *type, nyala_function **function, nyala_error **error);
+/* What partial evaluation does with these values, and why. The text is the caller's. */
+nyala_status nyala_partial_explain(const nyala_partial *partial, char **text, nyala_error **error);
+
+/* Calls `call(context)`, which calls functions of programs. If one of these panics, fails a check or calls `exit`, also in a loop of
+ * `par` or in a thread that it waits for, the call returns at once with NYALA_FAULT, and the error says why. The rest of `call` does
+ * not run then, as after `longjmp`: it must own nothing but memory of its frame, and no destructor of C++ may be pending. Programs can be
+ * called again. What they had allocated stays allocated. A wild access, a division by zero that is not checked and a full stack
+ * end the process still. */
+nyala_status nyala_try(void (*call)(void *context), void *context, nyala_error **error);
 
 /* Returns the error, with one more owner; NULL for NULL. */
 nyala_error *nyala_error_retain(nyala_error *error);

@@ -2,7 +2,7 @@
 //! of C.
 
 use crate::handles::{c_text, give, release, retain};
-use nyala_embed::{Diagnostic, Error, Severity};
+use nyala_embed::{Diagnostic, Error, Fault, Severity};
 use std::any::Any;
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +20,8 @@ pub enum Status {
     WrongType = 5,
     System = 6,
     Internal = 7,
+    CannotFix = 8,
+    Fault = 9,
 }
 
 /// Why a call failed.
@@ -51,10 +53,18 @@ impl From<Error> for Failure {
             Error::Program(_) => Status::BadProgram,
             Error::NoSuchFunction { .. } => Status::NoFunction,
             Error::WrongTypes { .. } => Status::WrongType,
+            Error::CannotFix { .. } => Status::CannotFix,
+            Error::Fault(_) => Status::Fault,
             Error::System(_) => Status::System,
             _ => Status::Internal,
         };
         Failure { status, message: error.to_string(), diagnostics: error.diagnostics().to_vec() }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure::from(Error::from(fault))
     }
 }
 

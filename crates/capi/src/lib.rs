@@ -11,6 +11,7 @@
 mod compiler;
 mod failure;
 mod handles;
+mod partial;
 mod program;
 mod types;
 

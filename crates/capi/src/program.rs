@@ -9,7 +9,7 @@ use std::ptr::null;
 
 /// `nyala_program`.
 pub struct NyalaProgram {
-    program: Program,
+    pub program: Program,
     /// Symbols and declarations of the functions.
     functions: Vec<(CString, Option<CString>)>,
     warnings: Diagnostics,
@@ -17,7 +17,7 @@ pub struct NyalaProgram {
 
 impl NyalaProgram {
     pub fn new(program: Program) -> NyalaProgram {
-        let declared = |symbol: &str| Some(c_text(program.untyped(symbol).ok()?.declaration().ok()?));
+        let declared = |symbol: &str| Some(c_text(&program.untyped(symbol).ok()?.declaration().ok()?));
         let functions = program.functions().map(|(symbol, _)| (c_text(symbol), declared(symbol))).collect();
         NyalaProgram { functions, warnings: Diagnostics::new(program.warnings()), program }
     }
@@ -25,8 +25,8 @@ impl NyalaProgram {
 
 /// `nyala_function`.
 pub struct NyalaFunction {
-    function: Untyped,
-    declaration: CString,
+    pub function: Untyped,
+    pub declaration: CString,
 }
 
 #[unsafe(no_mangle)]
@@ -57,8 +57,8 @@ pub unsafe extern "C" fn nyala_program_function(
             let (symbol, ty) = (text(symbol, "symbol")?, text(ty, "type")?);
             let function = program.untyped(symbol)?;
             let declaration = function.declaration()?;
-            types::compare(symbol, ty, declaration, program.c_structs())?;
-            let declaration = c_text(declaration);
+            types::compare(symbol, ty, &declaration, program.c_structs())?;
+            let declaration = c_text(&declaration);
             place.put(give(NyalaFunction { function, declaration }));
             Ok(())
         })

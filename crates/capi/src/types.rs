@@ -53,6 +53,46 @@ struct Param {
 /// The structs that a text defines: names and types of fields.
 type Structs = HashMap<String, Vec<(String, Qualified)>>;
 
+/// Compares the type that C states for a value with Impala's; both with their sizes in bytes. Structs are compared by size.
+///
+/// # Errors
+/// `stated` is no type of a value, or another one.
+pub fn compare_value(
+    parameter: &str,
+    (stated, stated_size): (&str, usize),
+    (impala, size): (&str, usize),
+) -> Result<(), Failure> {
+    let (_, here) = read(&format!("void f({stated} value);")).map_err(|why| {
+        let message = format!("the type of `{parameter}` cannot be read: {why}\n    here: {stated}");
+        Failure::new(Status::BadArgument, message)
+    })?;
+    let prim = |signed, bytes| Type::Integer { signed, bytes };
+    let known = match impala {
+        "bool" => Some(Type::Bool),
+        "i8" => Some(prim(true, 1)),
+        "i16" => Some(prim(true, 2)),
+        "i32" => Some(prim(true, 4)),
+        "i64" => Some(prim(true, 8)),
+        "u8" => Some(prim(false, 1)),
+        "u16" => Some(prim(false, 2)),
+        "u32" => Some(prim(false, 4)),
+        "u64" => Some(prim(false, 8)),
+        "f32" => Some(Type::Float(4)),
+        "f64" => Some(Type::Float(8)),
+        _ => None,
+    };
+    let fits = match (&here.params[..], &known) {
+        ([param], Some(known)) => same(&param.ty.ty, known),
+        // The caller vouches that it is the struct of the header.
+        ([Param { ty: Qualified { ty: Type::Struct(_) | Type::Array(..), .. }, .. }], None) => true,
+        _ => false,
+    };
+    let message = format!(
+        "`{parameter}` has another type: it is `{stated}` of {stated_size} bytes here, `{impala}` of {size} in the program"
+    );
+    if fits && stated_size == size { Ok(()) } else { Err(Failure::new(Status::WrongType, message)) }
+}
+
 /// Compares the type that C wants for a function with the program's.
 ///
 /// # Errors

@@ -268,14 +268,20 @@ pub(crate) fn key_of(function: usize) -> Bytes {
 /// address in the value, or 4 GiB of it.
 pub(crate) fn add(key: &mut Bytes, param: usize, value: &impl Fix) -> Option<()> {
     let mut bytes = Bytes::new();
-    bytes.extend_from_slice(&(param as u32).to_le_bytes());
-    bytes.extend_from_slice(&[0; 4]);
     if !value.append(&mut bytes) {
         return None;
     }
-    let n = u32::try_from(bytes.len() - 8).ok()?;
-    bytes[4..8].copy_from_slice(&n.to_le_bytes());
+    add_bytes(key, param, &bytes)
+}
+
+/// The same for what a value consists of.
+pub(crate) fn add_bytes(key: &mut Bytes, param: usize, bytes: &[u8]) -> Option<()> {
+    let n = u32::try_from(bytes.len()).ok()?;
     let before: usize = entries(key).take_while(|(other, _)| *other < param).map(|(_, bytes)| bytes.len() + 8).sum();
-    key.insert_from_slice(4 + before, &bytes);
+    let mut head = [0; 8];
+    head[..4].copy_from_slice(&(param as u32).to_le_bytes());
+    head[4..].copy_from_slice(&n.to_le_bytes());
+    key.insert_from_slice(4 + before, bytes);
+    key.insert_from_slice(4 + before, &head);
     Some(())
 }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::fixed::{self, Fix};
 use crate::program::{Function, Program, check_types};
 use crate::shape::Bytes;
+use crate::untyped::Untyped;
 use crate::variants::Variant;
 use nyala_sema::{ExportedType, Signature};
 use std::fmt;
@@ -45,8 +46,17 @@ impl Partial {
         Partial { program, key: Bytes::from_slice(key), depth }
     }
 
+    pub(crate) fn key_mut(&mut self) -> &mut Bytes {
+        &mut self.key
+    }
+
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// The function's position in its program.
+    pub(crate) fn number(&self) -> usize {
+        fixed::number_of(&self.key)
     }
 
     /// How many functions there are within each other.
@@ -98,21 +108,12 @@ impl Partial {
     /// # Ok::<(), nyala_embed::Error>(())
     /// ```
     pub fn fix(&self, parameter: &str, value: impl Fix) -> Result<Partial, Error> {
-        let signature = self.signature();
-        let fail = |why: String| {
-            let (name, parameter) = (signature.symbol.clone(), parameter.into());
-            Err(Error::CannotFix { name, parameter, why })
-        };
-        let Some(param) = signature.params.iter().position(|(name, _)| name == parameter && !name.is_empty()) else {
-            return fail(format!("it has no such parameter: {}", signature.text));
-        };
-        if fixed::entries(&self.key).any(|(other, _)| other == param) {
-            return fail("it is fixed".into());
-        }
+        let param = self.find(parameter)?;
+        let fail = |why| Err(self.refused(parameter, why));
         let kind = value.kind();
-        let fits = kind.id().map(|id| (fixed::number_of(&self.key), param, id));
+        let fits = kind.id().map(|id| (self.number(), param, id));
         if !fits.is_some_and(|fits| self.program.kept().is_known(&fits)) {
-            if let Some(why) = kind.refusal(&self.program, &signature.params[param].1) {
+            if let Some(why) = kind.refusal(&self.program, &self.signature().params[param].1) {
                 return fail(why);
             }
             fits.into_iter().for_each(|fits| self.program.kept().note(fits));
@@ -123,6 +124,27 @@ impl Partial {
         }
         made.depth = made.depth.max(kind.depth() + 1);
         Ok(made)
+    }
+
+    pub(crate) fn refused(&self, parameter: &str, why: String) -> Error {
+        Error::CannotFix { name: self.signature().symbol.clone(), parameter: parameter.into(), why }
+    }
+
+    /// The position of a parameter that is not fixed.
+    pub(crate) fn find(&self, parameter: &str) -> Result<usize, Error> {
+        let signature = self.signature();
+        let Some(param) = signature.params.iter().position(|(name, _)| name == parameter && !name.is_empty()) else {
+            return Err(self.refused(parameter, format!("it has no such parameter: {}", signature.text)));
+        };
+        match fixed::entries(&self.key).any(|(other, _)| other == param) {
+            true => Err(self.refused(parameter, "it is fixed".into())),
+            false => Ok(param),
+        }
+    }
+
+    /// The positions of the parameters that are fixed.
+    pub(crate) fn fixed_parameters(&self) -> Vec<usize> {
+        fixed::entries(&self.key).map(|(param, _)| param).collect()
     }
 
     /// The code with these values as constants, and a handle of it: code that was kept, or made now on this thread. Threads that want
@@ -175,6 +197,21 @@ impl Partial {
         variant.stand_in(&self.program)?;
         variants.build_later(&self.program, variant.clone())?;
         Ok(Function::of_waiting(&self.program, variant))
+    }
+
+    /// The function without Rust types, not built.
+    pub fn untyped(&self) -> Untyped {
+        Untyped::of(self.clone())
+    }
+
+    /// The variant's code, without a comparison of types.
+    ///
+    /// # Errors
+    /// The variant does not compile.
+    pub fn build_untyped(&self) -> Result<Untyped, Error> {
+        let variant = self.program.kept().make(&self.key, self.depth);
+        variant.code(&self.program)?;
+        Ok(Untyped::of_variant(self.clone(), variant))
     }
 
     fn check_types<A: Args, R: Return>(&self) -> Result<(), Error> {

@@ -2,15 +2,19 @@
 //! Separate from typed handles, which compare types themselves.
 
 use crate::error::Error;
+use crate::partial::Partial;
 use crate::program::Program;
+use crate::variants::Variant;
 use nyala_base::Diagnostic;
-use nyala_sema::Signature;
+use std::sync::Arc;
 
 /// An exported function whose types nobody has compared. It keeps the program's code alive.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Untyped {
-    program: Program,
-    index: usize,
+    /// The function, and what of it is fixed.
+    partial: Partial,
+    /// Its code, if that is not the program's.
+    variant: Option<Arc<Variant>>,
 }
 
 impl Program {
@@ -27,7 +31,7 @@ impl Program {
     /// # Ok::<(), nyala_embed::Error>(())
     /// ```
     pub fn untyped(&self, name: &str) -> Result<Untyped, Error> {
-        Ok(Untyped { index: self.find(name)?, program: self.clone() })
+        Ok(Untyped::of(Partial::new(self.clone(), self.find(name)?)))
     }
 
     /// The header for C of the exported functions, as `nyala build -o x.h` makes it, guarded by the macro `guard`.
@@ -49,33 +53,49 @@ impl Program {
 }
 
 impl Untyped {
-    fn signature(&self) -> &Signature {
-        &self.program.signatures().functions[self.index]
+    pub(crate) fn of(partial: Partial) -> Untyped {
+        Untyped { partial, variant: None }
+    }
+
+    /// The function's symbol.
+    pub fn symbol(&self) -> &str {
+        &self.partial.signature().symbol
+    }
+
+    pub(crate) fn of_variant(partial: Partial, variant: Arc<Variant>) -> Untyped {
+        Untyped { partial, variant: Some(variant) }
     }
 
     /// Where the function is. It has C's convention, and is there as long as this handle or a clone lives.
     pub fn address(&self) -> *const () {
-        std::ptr::with_exposed_provenance(self.program.address(&self.signature().symbol))
+        std::ptr::with_exposed_provenance(match &self.variant {
+            Some(variant) => variant.address(),
+            None => self.program().address(&self.partial.signature().symbol),
+        })
     }
 
-    /// The function as the program writes it.
+    /// The function as the program writes it, with the parameters that are fixed.
     pub fn text(&self) -> &str {
-        &self.signature().text
+        &self.partial.signature().text
     }
 
-    /// How C declares the function.
+    /// The function to fix parameters of; what is fixed stays so.
+    pub fn partial(&self) -> &Partial {
+        &self.partial
+    }
+
+    /// How C declares the function, with the parameters that are not fixed.
     ///
     /// # Errors
     /// It has a type that C does not have.
-    pub fn declaration(&self) -> Result<&str, Error> {
-        match &self.program.header().functions[self.index].declaration {
-            Ok(text) => Ok(text),
-            Err(fault) => Err(self.program.error(fault)),
-        }
+    pub fn declaration(&self) -> Result<String, Error> {
+        let program = self.program();
+        let declared = &program.header().functions[self.partial.number()];
+        declared.declaration(&self.partial.fixed_parameters()).map_err(|fault| program.error(&fault))
     }
 
     /// The program that it belongs to.
     pub fn program(&self) -> &Program {
-        &self.program
+        self.partial.program()
     }
 }

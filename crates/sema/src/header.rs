@@ -61,8 +61,12 @@ pub struct Header {
 pub struct Declared {
     /// Its symbol.
     pub symbol: String,
-    /// Its declaration, as in `float f(const float *a)`, or why C cannot call it.
-    pub declaration: Result<String, Box<Diagnostic>>,
+    /// Result and name, as in `float f`, or why C cannot call it.
+    head: Result<String, Box<Diagnostic>>,
+    /// Each parameter, or why C cannot give it.
+    params: Vec<Result<String, Box<Diagnostic>>>,
+    /// What comes behind the parameters.
+    tail: String,
     /// The comment above it, after an empty line.
     comment: String,
 }
@@ -77,11 +81,25 @@ impl Header {
         out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
         out.push_str(&self.structs);
         for f in &self.functions {
-            let declaration = f.declaration.as_ref().map_err(|fault| fault.clone())?;
+            let declaration = f.declaration(&[])?;
             let _ = writeln!(out, "{}{declaration};", f.comment);
         }
         let _ = writeln!(out, "\n#ifdef __cplusplus\n}}\n#endif\n\n#endif // {guard}");
         Ok(out)
+    }
+}
+
+impl Declared {
+    /// The declaration, as in `float f(const float *a)`, without the parameters at the positions `fixed`.
+    ///
+    /// # Errors
+    /// C cannot call the function.
+    pub fn declaration(&self, fixed: &[usize]) -> Result<String, Box<Diagnostic>> {
+        let head = self.head.as_ref().map_err(Box::clone)?;
+        let left = self.params.iter().enumerate().filter(|(i, _)| !fixed.contains(i)).map(|(_, param)| param.clone());
+        let left: Vec<String> = left.collect::<Result<_, _>>()?;
+        let params = if left.is_empty() { "void".into() } else { left.join(", ") };
+        Ok(format!("{head}({params}){}", self.tail))
     }
 }
 
@@ -174,11 +192,28 @@ impl Writer<'_, '_> {
         let Kind::Fn(params, result) = self.kind(f.ty).clone() else { return None };
         let mut comment = String::new();
         self.comment(f.ast.span, &mut comment);
-        Some(Declared { symbol: symbol(f).into(), declaration: self.function_declaration(f, &params, result), comment })
+        // An explicit return continuation is not a parameter.
+        let params = (0..).zip(params.iter()).map(|(i, &ty)| self.parameter(f, i, ty)).collect();
+        let head = self.head(f, result);
+        let name = c_name(symbol(f));
+        // Keep the symbol unchanged.
+        let tail = if name == symbol(f) { String::new() } else { format!(" __asm__(\"{}\")", symbol(f)) };
+        Some(Declared { symbol: symbol(f).into(), head, params, tail, comment })
     }
 
-    /// `params` and `result` are what C sees: an explicit return continuation is not a parameter.
-    fn function_declaration(&mut self, f: &FnInfo, param_tys: &[Ty], result: Ty) -> Result<String, Box<Diagnostic>> {
+    fn parameter(&mut self, f: &FnInfo, i: usize, ty: Ty) -> Result<String, Box<Diagnostic>> {
+        let (param, span) = match f.ast.params.get(i) {
+            Some(p) => match &p.pattern.kind {
+                PatternKind::Name { name, .. } if &*name.text != "_" => (c_name(&name.text), p.span),
+                _ => (String::new(), p.span),
+            },
+            None => (String::new(), f.ast.name.span),
+        };
+        self.check(ty, span, "a parameter")?;
+        Ok(self.by_value(ty, param))
+    }
+
+    fn head(&mut self, f: &FnInfo, result: Ty) -> Result<String, Box<Diagnostic>> {
         let name = c_name(symbol(f));
         if name != symbol(f)
             && let Some(fault) =
@@ -186,34 +221,12 @@ impl Writer<'_, '_> {
         {
             return Err(Box::new(fault));
         }
-        let mut params = Vec::new();
-        for (i, &ty) in param_tys.iter().enumerate() {
-            let (param, span) = match f.ast.params.get(i) {
-                Some(p) => match &p.pattern.kind {
-                    PatternKind::Name { name, .. } if &*name.text != "_" => (c_name(&name.text), p.span),
-                    _ => (String::new(), p.span),
-                },
-                None => (String::new(), f.ast.name.span),
-            };
-            self.check(ty, span, "a parameter")?;
-            params.push(self.by_value(ty, param));
-        }
-        if params.is_empty() {
-            params.push("void".into());
-        }
         let unit = |t: Ty| matches!(self.kind(t), Kind::Tuple(parts) if parts.is_empty());
-        let mut tail = format!("{name}({})", params.join(", "));
         if self.p.types.is_never(result) || unit(result) {
-            tail.insert_str(0, "void ");
-        } else {
-            self.check(result, f.ast.name.span, "the result")?;
-            tail = self.by_value(result, tail);
+            return Ok(format!("void {name}"));
         }
-        if name != symbol(f) {
-            // Keep the symbol unchanged.
-            let _ = write!(tail, " __asm__(\"{}\")", symbol(f));
-        }
-        Ok(tail)
+        self.check(result, f.ast.name.span, "the result")?;
+        Ok(self.by_value(result, name))
     }
 
     /// Names the structs and tuples that an imported function uses.

@@ -419,6 +419,118 @@ static void threads(nyala_compiler *compiler) {
     nyala_function_release(shared.half);
 }
 
+typedef struct {
+    double scale, shift;
+} Curve;
+
+typedef struct {
+    nyala_function *function;
+    int32_t argument, result;
+} Call;
+
+static void call(void *context) {
+    Call *c = (Call *)context;
+    c->result = NYALA_CAST(int32_t, (int32_t), c->function)(c->argument);
+}
+
+/* Parameters that are fixed, and functions that do not return. */
+static void partials(nyala_compiler *compiler) {
+    static const char *source =
+        "use std::slice::*;\n"
+        "struct Curve { scale: f64, shift: f64 }\n"
+        "extern fn @(?n) power(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * power(x, n - 1) } }\n"
+        "extern fn at(c: &Curve, x: f64) -> f64 { c.scale * x + c.shift }\n"
+        "extern fn dot(a: Slice[f32], b: &[f32]) -> f32 { let mut s = 0f; for i in unroll(0i64, a.length) { s += a(i) * b(i); } s }\n"
+        "extern fn twice(f: fn(f64) -> f64, x: f64) -> f64 { f(f(x)) }\n"
+        "extern fn set(p: &mut i32) -> () { *p = 1; }\n"
+        "extern fn small(n: i32) -> i32 { if n > 3 { panic(\"too large\") } n }\n"
+        "extern fn leave(n: i32) -> i32 { if n > 3 { exit(n) } n }\n";
+    nyala_program *program = compiled(compiler, "partial.impala", source);
+    nyala_partial *power = NULL, *square = NULL, *twice = NULL, *fourth = NULL, *dot = NULL, *at = NULL, *none = NULL;
+    nyala_function *f = NULL;
+    nyala_error *error = NULL;
+    char *text = NULL;
+    int32_t n = 2;
+    EXPECT(nyala_program_partial(program, "power", &power, &error) == NYALA_OK);
+    EXPECT(nyala_program_partial(program, "none", &none, &error) == NYALA_NO_FUNCTION && none == NULL);
+    nyala_error_release(error);
+    EXPECT(nyala_partial_fix(power, "n", NYALA_VALUES(int32_t, &n, 1), &square, &error) == NYALA_OK);
+    EXPECT(nyala_partial_build(square, "double(double)", &f, &error) == NYALA_OK);
+    EXPECT(NYALA_CAST(double, (double), f)(3.0) == 9.0);
+    EXPECT(strcmp(nyala_function_declaration(f), "double power(double x)") == 0);
+    nyala_function_release(f);
+    EXPECT(nyala_partial_build(square, "double(float)", &f, &error) == NYALA_WRONG_TYPE && f == NULL);
+    EXPECT(strstr(nyala_error_message(error), "parameter 1 is `float` here, `double x` in the program") != NULL);
+    nyala_error_release(error);
+    EXPECT(nyala_partial_explain(square, &text, &error) == NYALA_OK && strstr(text, "power") != NULL);
+    nyala_text_free(text);
+
+    EXPECT(nyala_partial_fix(power, "n", NYALA_VALUES(int64_t, &n, 1), &none, &error) == NYALA_WRONG_TYPE && none == NULL);
+    EXPECT(strcmp(nyala_error_message(error), "`n` has another type: it is `int64_t` of 8 bytes here, `i32` of 4 in the program\n") == 0);
+    nyala_error_release(error);
+    EXPECT(nyala_partial_fix(power, "n", NYALA_VALUES(int32_t, &n, 2), &none, &error) == NYALA_CANNOT_FIX);
+    EXPECT(strcmp(nyala_error_message(error), "cannot fix `n` of `power`: 2 values for one `i32`\n") == 0);
+    nyala_error_release(error);
+    EXPECT(nyala_partial_fix(square, "n", NYALA_VALUES(int32_t, &n, 1), &none, NULL) == NYALA_CANNOT_FIX);
+    EXPECT(nyala_partial_fix(power, "m", NYALA_VALUES(int32_t, &n, 1), &none, NULL) == NYALA_CANNOT_FIX);
+    EXPECT(nyala_partial_fix(power, "n", "int32_t *", sizeof(void *), &n, 1, &none, NULL) == NYALA_WRONG_TYPE);
+    EXPECT(nyala_partial_fix(power, "n", "(", 4, &n, 1, &none, NULL) == NYALA_BAD_ARGUMENT);
+    EXPECT(nyala_partial_fix(power, "n", NYALA_VALUES(int32_t, NULL, 1), &none, NULL) == NYALA_NULL_ARGUMENT);
+    EXPECT(nyala_program_partial(program, "set", &none, NULL) == NYALA_OK);
+    EXPECT(nyala_partial_fix(none, "p", NYALA_VALUES(int32_t, &n, 1), &at, NULL) == NYALA_CANNOT_FIX);
+    nyala_partial_release(none);
+
+    EXPECT(nyala_program_partial(program, "twice", &twice, &error) == NYALA_OK);
+    EXPECT(nyala_partial_fix_function(twice, "f", square, &fourth, &error) == NYALA_OK);
+    EXPECT(nyala_partial_build(fourth, "double(double)", &f, &error) == NYALA_OK);
+    EXPECT(NYALA_CAST(double, (double), f)(3.0) == 81.0);
+    nyala_function_release(f);
+    EXPECT(nyala_partial_fix_function(twice, "f", power, &none, NULL) == NYALA_CANNOT_FIX);
+    EXPECT(nyala_partial_retain(twice) == twice && nyala_partial_retain(NULL) == NULL);
+    nyala_partial_release(twice);
+    {
+        const float weights[3] = {1, 2, 4}, numbers[3] = {10, 100, 1000};
+        const Curve curve = {2, 1};
+        EXPECT(nyala_program_partial(program, "dot", &none, &error) == NYALA_OK);
+        EXPECT(nyala_partial_fix(none, "a", NYALA_VALUES(float, weights, 3), &dot, &error) == NYALA_OK);
+        EXPECT(nyala_partial_build(dot, "float(const float *)", &f, &error) == NYALA_OK);
+        EXPECT(NYALA_CAST(float, (const float *), f)(numbers) == 4210);
+        nyala_function_release(f);
+        nyala_partial_release(none);
+        EXPECT(nyala_program_partial(program, "at", &none, &error) == NYALA_OK);
+        EXPECT(nyala_partial_fix(none, "c", NYALA_VALUES(Curve, &curve, 1), &at, &error) == NYALA_OK);
+        EXPECT(nyala_partial_build(at, "double(double)", &f, &error) == NYALA_OK);
+        EXPECT(NYALA_CAST(double, (double), f)(3.0) == 7.0);
+        nyala_function_release(f);
+        nyala_partial_release(none);
+    }
+    {
+        Call c = {NULL, 4, 0};
+        EXPECT(nyala_program_function(program, "small", "int32_t(int32_t)", &c.function, &error) == NYALA_OK);
+        EXPECT(nyala_try(call, &c, &error) == NYALA_FAULT && nyala_error_status(error) == NYALA_FAULT);
+        EXPECT(strcmp(nyala_error_message(error), "panic at partial.impala:8:45: too large\n") == 0);
+        nyala_error_release(error);
+        c.argument = 3;
+        EXPECT(nyala_try(call, &c, &error) == NYALA_OK && c.result == 3 && error == NULL);
+        nyala_function_release(c.function);
+        EXPECT(nyala_program_function(program, "leave", "int32_t(int32_t)", &c.function, &error) == NYALA_OK);
+        c.argument = 5;
+        EXPECT(nyala_try(call, &c, &error) == NYALA_FAULT);
+        EXPECT(strcmp(nyala_error_message(error), "the program called `exit` with 5\n") == 0);
+        nyala_error_release(error);
+        nyala_function_release(c.function);
+        EXPECT(nyala_try(NULL, NULL, NULL) == NYALA_NULL_ARGUMENT);
+    }
+    nyala_partial_release(at);
+    nyala_partial_release(dot);
+    nyala_partial_release(fourth);
+    nyala_partial_release(twice);
+    nyala_partial_release(square);
+    nyala_partial_release(power);
+    nyala_partial_release(NULL);
+    nyala_program_release(program);
+}
+
 /* What a program prints. */
 static void output(nyala_compiler *compiler) {
     nyala_function *hello = NULL;
@@ -450,6 +562,7 @@ int main(int argc, char **argv) {
     nulls(compiler);
     two_programs(compiler);
     threads(compiler);
+    partials(compiler);
     output(compiler);
     nyala_compiler_release(compiler);
     return 0;
