@@ -56,6 +56,7 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod code;
 mod compiler;
 mod error;
 mod fixed;

@@ -1,6 +1,7 @@
 //! Programs in memory, and handles of their functions. Separate from compiling: what is here lives as long as somebody calls it.
 
 use crate::arguments::{Args, Return};
+use crate::code::Code;
 use crate::compiler::{Compiler, on_large_stack};
 use crate::error::{Diagnostic, Error, Fault, diagnostics};
 use crate::fixed::Fix;
@@ -10,7 +11,6 @@ use crate::variants::{Kept, Stats, Variant, Variants};
 use nyala_driver::run::Loaded;
 use nyala_driver::variants::STATICS;
 use nyala_driver::{Files, FrontEnd, Graph, Options, Report, explain};
-use nyala_gen_llvm::Jit;
 use nyala_ir::Global;
 use nyala_sema::{ExportedType, Header, Signature, Signatures};
 use std::fmt;
@@ -33,7 +33,7 @@ struct Inner {
     statics: Vec<(Global, u64)>,
     variants: Kept,
     /// What the addresses are in.
-    _code: Arc<Jit>,
+    _code: Code,
     signatures: Signatures,
     /// The functions as C sees them.
     header: Header,
@@ -101,7 +101,7 @@ impl Program {
             graph,
             statics: variables.iter().copied().zip(statics).collect(),
             variants: Kept::new(n_variants),
-            _code: loaded.jit,
+            _code: Code::new(loaded.jit),
             signatures,
             header,
             addresses,

@@ -1,13 +1,13 @@
 //! The variants of a program's functions: built once for equal values, kept up to a number, the least recently used ones dropped
 //! first. Separate from what a variant is made of, which is a key here.
 
+use crate::code::Code;
 use crate::compiler::on_large_stack;
 use crate::error::{Diagnostic, Error, diagnostics};
 use crate::fixed;
 use crate::program::Program;
 use nyala_driver::variants::GENERIC;
 use nyala_driver::{Fixed, Graph, Timing, explain};
-use nyala_gen_llvm::Jit;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::any::TypeId;
 use std::collections::VecDeque;
@@ -85,7 +85,7 @@ pub(crate) struct Built {
     pub(crate) address: usize,
     pub(crate) stats: Stats,
     /// What the address is in.
-    _code: Arc<Jit>,
+    _code: Code,
 }
 
 impl Kept {
@@ -288,6 +288,6 @@ impl Built {
             total: time(&|_| true),
             warnings: diagnostics(&loaded.report),
         };
-        Ok(Built { address, stats, _code: loaded.jit })
+        Ok(Built { address, stats, _code: Code::new(loaded.jit) })
     }
 }

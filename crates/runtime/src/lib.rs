@@ -72,7 +72,7 @@ pub use system::{
 };
 pub use text::{nyala_format_f64, nyala_parse_f32, nyala_parse_f64};
 pub use threads::{
-    THREAD_STACK, is_thread, nyala_num_threads, nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync,
+    THREAD_STACK, is_thread, n_spawned, nyala_num_threads, nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync,
 };
 
 /// Name and address of every function that programs may call, sorted by name: the runtime's own, and the C library's

@@ -471,6 +471,14 @@ type Spawned = JoinHandle<Option<Ending>>;
 /// Threads by handle; `None` until the thread starts.
 static THREADS: Mutex<Option<HashMap<i32, Option<Spawned>>>> = Mutex::new(None);
 
+/// Threads that were spawned and have not ended.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// How many threads that programs have spawned run code of theirs, or are about to.
+pub fn n_spawned() -> usize {
+    RUNNING.load(Ordering::Acquire)
+}
+
 fn with_threads<T>(f: impl FnOnce(&mut HashMap<i32, Option<Spawned>>) -> T) -> T {
     f(THREADS.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert_default())
 }
@@ -515,11 +523,16 @@ pub unsafe extern "C" fn nyala_spawn(handle: i32, body: ThreadBody, env: *mut c_
         };
         // SAFETY: the caller's promise.
         unsafe { crate::nyala_free(env.0.cast()) };
+        RUNNING.fetch_sub(1, Ordering::Release);
         fault
     };
+    RUNNING.fetch_add(1, Ordering::Relaxed);
     match std::thread::Builder::new().name("spawned".into()).stack_size(THREAD_STACK).spawn(run) {
         Ok(thread) => with_threads(|threads| drop(threads.insert(handle, Some(thread)))),
-        Err(e) => fail(&format!("cannot start a thread: {e}")),
+        Err(e) => {
+            RUNNING.fetch_sub(1, Ordering::Relaxed);
+            fail(&format!("cannot start a thread: {e}"))
+        }
     }
 }
 

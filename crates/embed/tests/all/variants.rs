@@ -276,6 +276,68 @@ fn the_function_stands_in_for_a_variant() {
     assert_eq!(large.call(()), 30);
 }
 
+/// Many threads fix and call, and variants are dropped while others call them.
+#[test]
+fn threads_fix_and_call_at_random() {
+    let program =
+        Compiler::new().opt_level(0).keep_variants(4).compile_source("p.impala", PROGRAM).expect("it compiles");
+    let (power, twice) = (partial!(program, "power"), partial!(program, "twice"));
+    let work = &|thread: u32| {
+        let mut state = thread + 1;
+        let mut held: Vec<(i32, Function<(f64,), f64>)> = Vec::new();
+        for _ in 0..12 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let n = (state >> 24) as i32 % 9;
+            let fixed = power.fix("n", n).expect("a number");
+            let build = if state >> 16 & 1 == 0 { fixed.build() } else { fixed.build_async() };
+            held.push((n, build.expect("a variant")));
+            if state >> 17 & 3 == 0 {
+                let fourth: Function<(f64,), f64> = twice.fix("f", &fixed).and_then(|p| p.build()).expect("a variant");
+                assert_eq!(fourth.call((0.5,)), 0.5f64.powi(n).powi(n));
+            }
+            if held.len() > 3 {
+                held.remove(state as usize % 3);
+            }
+            for (n, f) in &held {
+                assert_eq!(f.try_call((2.0,)), Ok(2f64.powi(*n)));
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..16).for_each(|thread| drop(scope.spawn(move || work(thread)))));
+    let counts = program.variants();
+    // Those being built are not dropped.
+    assert!(counts.kept <= 4 + 16 && counts.dropped > 0, "{counts:?}");
+}
+
+/// A thread runs the code of a variant whose handles are gone.
+#[test]
+fn code_waits_for_threads() {
+    use std::sync::atomic::{AtomicI32, Ordering};
+    static PLACES: [AtomicI32; 2] = [AtomicI32::new(0), AtomicI32::new(0)];
+    let text = "
+use std::atomic::*;
+extern fn start(p: &mut [i32], by: i32) -> () {
+    let thread = spawn(|| {
+        while p(0).load[ACQUIRE]() == 0 {}
+        p(1).store[RELEASE](by);
+    });
+}
+";
+    let program = Compiler::new().keep_variants(1).compile_source("p.impala", text).expect("it compiles");
+    let start = partial!(program, "start");
+    let variant: Function<(*mut i32,), ()> = start.fix("by", 7).and_then(|p| p.build()).expect("a variant");
+    variant.call((PLACES[0].as_ptr(),));
+    drop(variant);
+    let other: Function<(*mut i32,), ()> = start.fix("by", 8).and_then(|p| p.build()).expect("another variant");
+    assert_eq!(program.variants().dropped, 1);
+    drop((other, start, program));
+    PLACES[0].store(1, Ordering::Release);
+    while PLACES[1].load(Ordering::Acquire) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(PLACES[1].load(Ordering::Relaxed), 7);
+}
+
 #[test]
 fn a_variant_outlives_its_program() {
     let fixed: Function<(Ref<Curve>,), f64> = {
