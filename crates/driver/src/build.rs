@@ -54,7 +54,7 @@ const HALVES: [&str; 3] = ["__extendhfsf2", "__truncdfhf2", "__truncsfhf2"];
 
 /// The linker of LLVM: that of the Rust toolchain whose LLVM this is, and the system's.
 fn lld() -> Option<PathBuf> {
-    let rustlib = Path::new(nyala_gen_llvm::LLVM_LIBRARY).parent()?.join("rustlib");
+    let rustlib = nyala_gen_llvm::llvm_library().parent()?.join("rustlib");
     let machines = std::fs::read_dir(rustlib).into_iter().flatten().flatten();
     let own = machines.map(|m| m.path().join("bin/gcc-ld/ld.lld")).find(|lld| lld.is_file());
     let works = |lld: &PathBuf| Command::new(lld).arg("--version").output().is_ok();

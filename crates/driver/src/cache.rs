@@ -1,6 +1,6 @@
 //! The cache of native code: what an object is made from. [`nyala_runtime::Cache`] keeps the entries.
 
-use nyala_gen_llvm::{Emitted, LLVM_LIBRARY, Options, machine_name};
+use nyala_gen_llvm::{Emitted, Options, llvm_library, machine_name, own_file};
 pub use nyala_runtime::Cache;
 use nyala_runtime::CacheKey;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub struct Objects {
 impl Objects {
     /// The user's cache, for this build of the compiler; `None` if the environment names no folder for it.
     pub fn of_user() -> Option<Objects> {
-        let compiler = std::env::current_exe().map(|e| file_id(&e)).unwrap_or_default();
+        let compiler = own_file().map(file_id).unwrap_or_default();
         Some(Objects { cache: Cache::of_user("native")?, compiler })
     }
 
@@ -35,7 +35,7 @@ impl Objects {
             format!("{options:?}").as_bytes(),
             machine_name(&emitted.target).as_bytes(),
             // The library's file identifies a build of LLVM.
-            file_id(Path::new(LLVM_LIBRARY)).as_bytes(),
+            file_id(llvm_library()).as_bytes(),
             self.compiler.as_bytes(),
         ])
     }

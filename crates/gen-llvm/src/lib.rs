@@ -56,7 +56,7 @@ mod versions;
 pub use emit::{Emitted, emit_module, emit_text, quote};
 pub use gpu::{needs_libdevice, without_libdevice};
 pub use jit::{Jit, call_entry, time_calls};
-pub use library::{LLVM_LIBRARY, llvm_version, load_llvm};
+pub use library::{llvm_library, llvm_version, load_llvm, own_file};
 pub use locate::{Place, Places, places};
 pub use module::{LlvmModule, emit};
 pub use options::{Options, Sanitizer};

@@ -6,11 +6,43 @@
 
 use std::arch::global_asm;
 use std::ffi::{CStr, CString, c_void};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The shared library of LLVM that this crate was made for.
-pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");
+/// The shared library of LLVM that this crate was made for, where it was then.
+const MADE_FOR: &str = env!("NYALA_LLVM_LIBRARY");
+
+/// The shared library of LLVM: the file of its name in `../lib/nyala` from the folder of [`own_file`], as it is in a release, or where
+/// it was when this crate was made. Its name has the version.
+pub fn llvm_library() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let beside = own_file().and_then(Path::parent).zip(Path::new(MADE_FOR).file_name());
+        let beside = beside.map(|(folder, name)| folder.join("../lib/nyala").join(name));
+        beside.and_then(|path| path.canonicalize().ok()).unwrap_or_else(|| MADE_FOR.into())
+    })
+}
+
+/// The file with this code: the executable, or a library that was loaded into another one.
+pub fn own_file() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| mapped_file(own_file as *const () as usize).or_else(|| std::env::current_exe().ok()))
+        .as_deref()
+}
+
+/// The file that is mapped at an address, as Linux tells it.
+fn mapped_file(address: usize) -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let path = maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (begin, end) = range.split_once('-')?;
+        let range = usize::from_str_radix(begin, 16).ok()?..usize::from_str_radix(end, 16).ok()?;
+        range.contains(&address).then(|| rest.find('/').map(|at| &rest[at..]))?
+    });
+    path.map(PathBuf::from).filter(|path| path.is_file())
+}
 
 /// The names of LLVM's functions, by number.
 const NAMES: &str = include_str!(concat!(env!("OUT_DIR"), "/names.txt"));
@@ -50,7 +82,7 @@ pub fn llvm_version() -> Result<String, String> {
 
 fn handle() -> Result<*mut c_void, String> {
     let handle = LIBRARY.get_or_init(|| {
-        let path = CString::new(LLVM_LIBRARY).map_err(|e| e.to_string())?;
+        let path = CString::new(llvm_library().as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
         // SAFETY: the path is a C string; LLVM's initializers may run in any thread.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
         match handle.is_null() {
@@ -69,7 +101,7 @@ extern "C" fn find(index: usize) -> *mut c_void {
         let name = CString::new(name).map_err(|e| e.to_string())?;
         // SAFETY: the handle is the library's, the name a C string.
         let function = unsafe { libc::dlsym(library, name.as_ptr()) };
-        if function.is_null() { Err(format!("{LLVM_LIBRARY} has no {name:?}")) } else { Ok(function) }
+        if function.is_null() { Err(format!("{} has no {name:?}", llvm_library().display())) } else { Ok(function) }
     });
     match found {
         Ok(function) => {

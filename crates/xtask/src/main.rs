@@ -11,6 +11,7 @@ mod closures;
 mod costs;
 mod demo;
 mod devices;
+mod dist;
 mod evaluate;
 mod foreign;
 mod memory;
@@ -136,6 +137,8 @@ enum Task {
     },
     /// Make a book of all pages, target/book
     Book,
+    /// Make a release, target/dist/nyala-….tar.gz, and test it without the Rust toolchain
+    Dist,
     /// Measure compile times and the blur, and write the results to bench/results/
     Bench { filter: Option<String> },
 }
@@ -259,6 +262,7 @@ fn main() -> ExitCode {
             Ok(tally.failed == 0)
         }
         Task::Book => book::run(),
+        Task::Dist => dist::run(),
         Task::Bench { filter } => bench::run(filter.as_deref()),
     };
     match ok {
