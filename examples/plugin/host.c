@@ -1,5 +1,6 @@
 /* A host with plug-ins that are written in Impala: compiles each file of a folder when it starts, and applies what it exports, a
- * function `run(x: i32) -> i32`, to numbers. A plug-in that is wrong is reported with its place, and left out.
+ * function `run(x: i32) -> i32`, to numbers. A plug-in that is wrong is reported with its place, and left
+ * out; one that panics is reported, and left there.
  *
  *     host FOLDER NUMBER... */
 #include <dirent.h>
@@ -42,6 +43,18 @@ static nyala_function *load(const nyala_compiler *compiler, const char *path) {
     return function;
 }
 
+/* What is applied to a number. */
+typedef struct Call {
+    nyala_function *run;
+    int32_t x;
+    int32_t result;
+} Call;
+
+static void call(void *context) {
+    Call *of = (Call *)context;
+    of->result = NYALA_CAST(int32_t, (int32_t), of->run)(of->x);
+}
+
 int main(int argc, char **argv) {
     struct dirent **entries = NULL;
     nyala_compiler *compiler;
@@ -64,8 +77,17 @@ int main(int argc, char **argv) {
         if (run != NULL) {
             printf("%s:", entries[i]->d_name);
             for (number = 2; number < argc; number++) {
-                const int32_t x = (int32_t)strtol(argv[number], NULL, 10);
-                printf(" %d", NYALA_CAST(int32_t, (int32_t), run)(x));
+                nyala_error *fault = NULL;
+                Call of;
+                of.run = run;
+                of.x = (int32_t)strtol(argv[number], NULL, 10);
+                if (nyala_guarded(call, &of, &fault) != NYALA_OK) {
+                    fprintf(stderr, "%s: %s", path, nyala_error_message(fault));
+                    nyala_error_release(fault);
+                    failed++;
+                    break;
+                }
+                printf(" %d", of.result);
             }
             printf("\n");
         } else {

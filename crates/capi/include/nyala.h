@@ -29,8 +29,8 @@
  * Threads. Every function may be called by several threads at once, also with the same handle. Nothing here is shared by the
  * process; any number of programs live at once.
  *
- * What compiled code does is not checked here: it is native code, as a plug-in in C would be. A panic of a program, a failed check
- * and `exit` end the process, unless the function is called within nyala_try. Loops of `par` use one team of threads for the process, whose size
+ * What compiled code does is not checked here: it is native code, as a plug-in in C would be. A panic of a program, a failed check and
+ * `exit` end the process, unless the call is within `nyala_guarded`. Loops of `par` use one team of threads for the process, whose size
  * NYALA_NUM_THREADS says; so the library is never unloaded, not even by `dlclose`.
  *
  * Nothing here ends the process or writes to standard streams, but for a bug of the compiler's, of which it says on standard
@@ -67,7 +67,7 @@ typedef enum nyala_status {
     NYALA_INTERNAL = 7,
     /* A parameter cannot be fixed to a value. */
     NYALA_CANNOT_FIX = 8,
-    /* Code of a program did not return: see nyala_try. */
+    /* Code of a program went wrong while it ran: a panic, a failed check, a call of `exit`, a device that is missing. */
     NYALA_FAULT = 9
 } nyala_status;
 
@@ -230,6 +230,14 @@ nyala_code nyala_function_address(const nyala_function *function);
 /* How C declares the function; NULL for NULL. */
 const char *nyala_function_declaration(const nyala_function *function);
 
+/* Calls `body(context)`. If code of a program that it calls goes wrong, in this thread, in a loop of `par`, or in a thread that it waits
+ * for, the call ends with NYALA_FAULT instead of the process. The error has one diagnostic, with the fault's code ("panic", "exit",
+ * that of a check), and its place if that is known. The program can be called again; what its code had allocated stays so.
+ *
+ * A fault goes back past all frames in between, as `longjmp` does: `body` should do little but call. A C++ exception must not leave
+ * it. What the processor finds ends the process still: a wild access, a division by zero that is not checked, a stack that is full. */
+nyala_status nyala_guarded(void (*body)(void *context), void *context, nyala_error **error);
+
 /* Functions with some parameters fixed to values that the running program knows. nyala_partial_build makes code in which these are
  * constants: it is specialized as if the source had them, and found again for equal values. */
 
@@ -263,13 +271,6 @@ nyala_status nyala_partial_build(const nyala_partial *partial, const char *type,
 /* What partial evaluation does with these values, and why. The text is the caller's. */
 nyala_status nyala_partial_explain(const nyala_partial *partial, char **text, nyala_error **error);
 
-/* Calls `call(context)`, which calls functions of programs. If one of these panics, fails a check or calls `exit`, also in a loop of
- * `par` or in a thread that it waits for, the call returns at once with NYALA_FAULT, and the error says why. The rest of `call` does
- * not run then, as after `longjmp`: it must own nothing but memory of its frame, and no destructor of C++ may be pending. Programs can be
- * called again. What they had allocated stays allocated. A wild access, a division by zero that is not checked and a full stack
- * end the process still. */
-nyala_status nyala_try(void (*call)(void *context), void *context, nyala_error **error);
-
 /* Returns the error, with one more owner; NULL for NULL. */
 nyala_error *nyala_error_retain(nyala_error *error);
 void nyala_error_release(nyala_error *error);
@@ -277,7 +278,7 @@ void nyala_error_release(nyala_error *error);
 nyala_status nyala_error_status(const nyala_error *error);
 /* The whole error for people: one or more lines, of which the last ends. Empty for NULL. */
 const char *nyala_error_message(const nyala_error *error);
-/* Diagnostics of a program that is wrong; warnings may be among them. NULL for an index that is too great. */
+/* Diagnostics of a program that is wrong, warnings among them, or that of a fault. NULL for an index that is too great. */
 size_t nyala_error_diagnostic_count(const nyala_error *error);
 const nyala_diagnostic *nyala_error_diagnostic(const nyala_error *error, size_t index);
 

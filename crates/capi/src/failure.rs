@@ -2,7 +2,7 @@
 //! of C.
 
 use crate::handles::{c_text, give, release, retain};
-use nyala_embed::{Diagnostic, Error, Fault, Severity};
+use nyala_embed::{Diagnostic, Error, Fault, Place, Severity};
 use std::any::Any;
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,7 +64,21 @@ impl From<Error> for Failure {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Failure {
-        Failure::from(Error::from(fault))
+        let message = fault.to_string();
+        let place = |text: &str| {
+            let mut parts = text.rsplitn(3, ':');
+            let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            Some(Place { file: parts.next()?.into(), line, column, end_line: line, end_column: column })
+        };
+        let diagnostic = Diagnostic {
+            severity: Severity::Error,
+            code: fault.code,
+            place: fault.place.as_deref().and_then(place),
+            rendered: format!("{message}\n"),
+            message: fault.message,
+            hints: Vec::new(),
+        };
+        Failure { status: Status::Fault, message, diagnostics: vec![diagnostic] }
     }
 }
 

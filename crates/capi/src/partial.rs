@@ -1,4 +1,4 @@
-//! `nyala_partial`: functions with some parameters fixed to values in C's memory; and calls whose faults are errors.
+//! `nyala_partial`: functions with some parameters fixed to values in C's memory.
 
 use crate::failure::{Failure, NyalaError, Status, run};
 use crate::handles::{Place, c_text, give, give_text, of, release, retain, text};
@@ -127,21 +127,6 @@ pub unsafe extern "C" fn nyala_partial_explain(
             let place = Place::new(at, "text")?;
             place.put(give_text(&of(partial, "partial")?.partial.explain()?));
             Ok(())
-        })
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_try(
-    call: Option<unsafe extern "C" fn(*mut c_void)>,
-    context: *mut c_void,
-    error: *mut *mut NyalaError,
-) -> Status {
-    // SAFETY: the header's conditions: `call` may be left at any call of compiled code.
-    unsafe {
-        run(error, || {
-            let call = call.ok_or_else(|| Failure::null("call"))?;
-            nyala_embed::guarded(|| call(context)).map_err(Failure::from)
         })
     }
 }

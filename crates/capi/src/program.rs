@@ -3,8 +3,8 @@
 use crate::failure::{Diagnostics, Failure, NyalaDiagnostic, NyalaError, Status, run};
 use crate::handles::{Place, c_text, give, give_text, of, release, retain, text};
 use crate::types;
-use nyala_embed::{Program, Stage, Untyped};
-use std::ffi::{CStr, CString, c_char, c_int};
+use nyala_embed::{Program, Stage, Untyped, guarded};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null;
 
 /// `nyala_program`.
@@ -198,4 +198,20 @@ pub unsafe extern "C" fn nyala_function_address(function: *const NyalaFunction) 
 pub unsafe extern "C" fn nyala_function_declaration(function: *const NyalaFunction) -> *const c_char {
     // SAFETY: the header's conditions.
     unsafe { function.as_ref() }.map_or(null(), |f| f.declaration.as_ptr())
+}
+
+/// Calls what calls functions of programs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_guarded(
+    body: Option<unsafe extern "C" fn(*mut c_void)>,
+    context: *mut c_void,
+    error: *mut *mut NyalaError,
+) -> Status {
+    // SAFETY: the header's conditions. Frames of C have nothing to drop.
+    unsafe {
+        run(error, || {
+            let body = body.ok_or_else(|| Failure::null("body"))?;
+            guarded(|| body(context)).map_err(Failure::from)
+        })
+    }
 }

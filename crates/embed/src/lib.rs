@@ -80,18 +80,8 @@ pub use raw::Fixable;
 #[doc(hidden)]
 pub use shape::Bytes;
 pub use shape::{Shape, Type, Value};
-pub use untyped::Untyped;
+pub use untyped::{Untyped, guarded};
 pub use variants::{Stats, Variants};
-
-/// Calls `f`, in which code of a program runs, and returns the fault that kept it from returning: [`Function::try_call`] for
-/// handles of other languages.
-///
-/// # Safety
-/// `f` owns nothing that has to be dropped while it calls code of a program, nor does what it calls before that.
-pub unsafe fn guarded(f: impl FnOnce()) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    unsafe { nyala_runtime::guarded(f) }.map_err(Fault::from)
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

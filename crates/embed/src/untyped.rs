@@ -1,7 +1,7 @@
 //! Functions without Rust types, for whoever makes another language's handles of them: their addresses, and how C declares them.
 //! Separate from typed handles, which compare types themselves.
 
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::partial::Partial;
 use crate::program::Program;
 use crate::variants::Variant;
@@ -98,4 +98,17 @@ impl Untyped {
     pub fn program(&self) -> &Program {
         self.partial.program()
     }
+}
+
+/// Calls `f`, and returns what goes wrong in code of programs that it calls, as [`Function::try_call`](crate::Function::try_call) does
+/// for one call.
+///
+/// # Safety
+/// Between this call and code of programs nothing must be dropped or undone: a fault goes back past all frames in between.
+///
+/// # Errors
+/// The fault.
+pub unsafe fn guarded(f: impl FnOnce()) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe { nyala_runtime::guarded(f) }.map_err(Fault::from)
 }

@@ -26,6 +26,7 @@ fn a_host_runs_plug_ins_and_reports_bad_ones() {
         ("a.impala", "extern fn run(x: i32) -> i32 { x + 1 }"),
         ("b.impala", "extern fn run(x: f32) -> f32 { x }"),
         ("c.impala", "extern fn other(x: i32) -> i32 { x }"),
+        ("fault.impala", "extern fn run(x: i32) -> i32 { if x < 0 { panic(\"it is negative\") } x }"),
         ("typo.impala", "extern fn run(x: i32) -> i32 { x + y }"),
         ("z.impala", "extern fn run(x: i32) -> i32 { x * 2 }"),
         ("z.txt", "no plug-in"),
@@ -34,7 +35,7 @@ fn a_host_runs_plug_ins_and_reports_bad_ones() {
     let output =
         Command::new(&host).current_dir(folder.path()).args(["plugins", "20", "-3"]).output().expect("it starts");
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "a.impala: 21 -2\nz.impala: 40 -6\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a.impala: 21 -2\nfault.impala: 20\nz.impala: 40 -6\n");
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         "\
@@ -43,6 +44,7 @@ plugins/b.impala: error: `run` has another type: parameter 1 is `int32_t` here, 
     in the program: float run(float x)
 plugins/c.impala: error: the program exports no function `run`; it exports:
     fn other(x: i32) -> i32
+plugins/fault.impala: panic at plugins/fault.impala:1:43: it is negative
 plugins/typo.impala:1:36: error: found no `y` in scope
     declare it, or `use` the library that has it
 "

@@ -305,6 +305,48 @@ static void shown(nyala_compiler *compiler) {
     nyala_program_release(program);
 }
 
+typedef struct Call {
+    nyala_function *function;
+    int32_t argument;
+    int32_t result;
+} Call;
+
+static void call(void *context) {
+    Call *of = (Call *)context;
+    of->result = NYALA_CAST(int32_t, (int32_t), of->function)(of->argument);
+}
+
+/* What goes wrong while a program runs. */
+static void faults(nyala_compiler *compiler) {
+    nyala_program *program = compiled(compiler, "faults.impala",
+                                      "extern fn run(x: i32) -> i32 {\n"
+                                      "    if x == 1 { panic(\"one\") }\n"
+                                      "    if x == 2 { exit(3) }\n"
+                                      "    if x == 3 { for i in par(0, 100) { if i == 50 { panic(\"fifty\") } } }\n"
+                                      "    x + 1\n"
+                                      "}\n");
+    nyala_error *error = NULL;
+    Call of = {NULL, 0, 0};
+    EXPECT(nyala_program_function(program, "run", "int(int)", &of.function, &error) == NYALA_OK);
+    nyala_program_release(program);
+    EXPECT(nyala_guarded(call, &of, &error) == NYALA_OK && error == NULL && of.result == 1);
+    of.argument = 1;
+    EXPECT(nyala_guarded(call, &of, &error) == NYALA_FAULT && nyala_error_status(error) == NYALA_FAULT);
+    EXPECT(nyala_error_diagnostic_count(error) == 1 && contains(nyala_error_message(error), "one"));
+    EXPECT(strcmp(nyala_error_diagnostic(error, 0)->code, "panic") == 0);
+    nyala_error_release(error);
+    of.argument = 2;
+    EXPECT(nyala_guarded(call, &of, &error) == NYALA_FAULT);
+    EXPECT(strcmp(nyala_error_diagnostic(error, 0)->code, "exit") == 0 && contains(nyala_error_message(error), "3"));
+    nyala_error_release(error);
+    of.argument = 3;
+    EXPECT(nyala_guarded(call, &of, NULL) == NYALA_FAULT && of.result == 1);
+    of.argument = 4;
+    EXPECT(nyala_guarded(call, &of, &error) == NYALA_OK && of.result == 5);
+    nyala_function_release(of.function);
+    EXPECT(nyala_guarded(NULL, NULL, NULL) == NYALA_NULL_ARGUMENT);
+}
+
 /* NULL is an error, or nothing, everywhere. */
 static void nulls(nyala_compiler *compiler) {
     nyala_program *program = NULL;
@@ -423,17 +465,7 @@ typedef struct {
     double scale, shift;
 } Curve;
 
-typedef struct {
-    nyala_function *function;
-    int32_t argument, result;
-} Call;
-
-static void call(void *context) {
-    Call *c = (Call *)context;
-    c->result = NYALA_CAST(int32_t, (int32_t), c->function)(c->argument);
-}
-
-/* Parameters that are fixed, and functions that do not return. */
+/* Parameters that are fixed. */
 static void partials(nyala_compiler *compiler) {
     static const char *source =
         "use std::slice::*;\n"
@@ -442,9 +474,7 @@ static void partials(nyala_compiler *compiler) {
         "extern fn at(c: &Curve, x: f64) -> f64 { c.scale * x + c.shift }\n"
         "extern fn dot(a: Slice[f32], b: &[f32]) -> f32 { let mut s = 0f; for i in unroll(0i64, a.length) { s += a(i) * b(i); } s }\n"
         "extern fn twice(f: fn(f64) -> f64, x: f64) -> f64 { f(f(x)) }\n"
-        "extern fn set(p: &mut i32) -> () { *p = 1; }\n"
-        "extern fn small(n: i32) -> i32 { if n > 3 { panic(\"too large\") } n }\n"
-        "extern fn leave(n: i32) -> i32 { if n > 3 { exit(n) } n }\n";
+        "extern fn set(p: &mut i32) -> () { *p = 1; }\n";
     nyala_program *program = compiled(compiler, "partial.impala", source);
     nyala_partial *power = NULL, *square = NULL, *twice = NULL, *fourth = NULL, *dot = NULL, *at = NULL, *none = NULL;
     nyala_function *f = NULL;
@@ -504,23 +534,6 @@ static void partials(nyala_compiler *compiler) {
         nyala_function_release(f);
         nyala_partial_release(none);
     }
-    {
-        Call c = {NULL, 4, 0};
-        EXPECT(nyala_program_function(program, "small", "int32_t(int32_t)", &c.function, &error) == NYALA_OK);
-        EXPECT(nyala_try(call, &c, &error) == NYALA_FAULT && nyala_error_status(error) == NYALA_FAULT);
-        EXPECT(strcmp(nyala_error_message(error), "panic at partial.impala:8:45: too large\n") == 0);
-        nyala_error_release(error);
-        c.argument = 3;
-        EXPECT(nyala_try(call, &c, &error) == NYALA_OK && c.result == 3 && error == NULL);
-        nyala_function_release(c.function);
-        EXPECT(nyala_program_function(program, "leave", "int32_t(int32_t)", &c.function, &error) == NYALA_OK);
-        c.argument = 5;
-        EXPECT(nyala_try(call, &c, &error) == NYALA_FAULT);
-        EXPECT(strcmp(nyala_error_message(error), "the program called `exit` with 5\n") == 0);
-        nyala_error_release(error);
-        nyala_function_release(c.function);
-        EXPECT(nyala_try(NULL, NULL, NULL) == NYALA_NULL_ARGUMENT);
-    }
     nyala_partial_release(at);
     nyala_partial_release(dot);
     nyala_partial_release(fourth);
@@ -552,13 +565,14 @@ int main(int argc, char **argv) {
     EXPECT(sizeof(nyala_stage) == sizeof(int) && sizeof(nyala_severity) == sizeof(int));
     EXPECT(sizeof(nyala_code) == sizeof(void *));
     EXPECT(offsetof(nyala_diagnostic, code) == sizeof(void *) && offsetof(nyala_diagnostic, rendered) == 9 * sizeof(void *));
-    EXPECT(NYALA_INTERNAL == 7 && NYALA_CHECK_UNINITIALIZED == 2 && NYALA_STAGE_C == 5 && NYALA_SEVERITY_INFO == 2);
+    EXPECT(NYALA_INTERNAL == 7 && NYALA_CANNOT_FIX == 8 && NYALA_FAULT == 9 && NYALA_CHECK_UNINITIALIZED == 2 && NYALA_STAGE_C == 5 && NYALA_SEVERITY_INFO == 2);
     calls(compiler);
     wrong_types(compiler);
     structs(compiler);
     errors(compiler);
     options(argv[1]);
     shown(compiler);
+    faults(compiler);
     nulls(compiler);
     two_programs(compiler);
     threads(compiler);
