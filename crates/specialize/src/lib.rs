@@ -98,17 +98,29 @@ pub struct Stats {
 pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(World, Stats), Box<Diverged>> {
     let roots = source.roots();
     let mut stats = Stats::default();
-    let residual = if roots.len() == 1 || options.together && !roots.is_empty() {
-        let mut export = specialize_export(source, &roots, &options, &mut stats)?;
-        let Finished { world, conts, vals } = export.residual;
-        if let Some(record) = &mut export.record {
-            record.finish(&conts, &vals, export.size, &world, export.reductions);
+    let as_one = match roots.len() == 1 || options.together && !roots.is_empty() {
+        true => match specialize_export(source, &roots, &options, &mut stats) {
+            Err(diverged) if roots.len() > 1 && diverged.is_total => None,
+            done => Some(done?),
+        },
+        false => None,
+    };
+    let residual = match as_one {
+        Some(mut export) => {
+            let Finished { world, conts, vals } = export.residual;
+            if let Some(record) = &mut export.record {
+                record.finish(&conts, &vals, export.size, &world, export.reductions);
+            }
+            stats.record = export.record;
+            sink.diagnostics.extend(export.reports);
+            world
         }
-        stats.record = export.record;
-        sink.diagnostics.extend(export.reports);
-        world
-    } else {
-        specialize_exports(source, &roots, &options, &mut stats, sink)?
+        // Together they spend the budget of one export.
+        None if options.together => {
+            let (a, b) = roots.split_at(roots.len() / 2);
+            specialize_exports(source, &roots, vec![b, a], &options, &mut stats, sink)?
+        }
+        None => specialize_exports(source, &roots, roots.chunks(1).rev().collect(), &options, &mut stats, sink)?,
     };
     if options.annotations {
         report_static_asserts(&residual, sink);
@@ -116,10 +128,12 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     Ok((residual, stats))
 }
 
-/// Evaluates each export on the part of the program that it reaches, so that it costs what that part costs.
-fn specialize_exports(
+/// Evaluates groups of exports, the last one first, each on the part of the program that it reaches, so that it costs what that part
+/// costs. A group of several is divided if it spends its budget.
+fn specialize_exports<'r>(
     source: &World,
-    roots: &[Cont],
+    roots: &'r [Cont],
+    mut groups: Vec<&'r [Cont]>,
     options: &Options,
     stats: &mut Stats,
     sink: &mut Sink,
@@ -128,11 +142,16 @@ fn specialize_exports(
     let mut record = options.record.then(Box::<record::Record>::default);
     // Many exports reach the same code.
     let mut reported: FxHashSet<(Span, String)> = FxHashSet::default();
-    for &root in roots {
-        let part = extractor.extract(&[root]);
-        let Some(root) = part.find(root) else { continue };
-        let export = match specialize_export(&part.world, &[root], options, stats) {
+    while let Some(group) = groups.pop() {
+        let part = extractor.extract(group);
+        let own: Vec<Cont> = group.iter().filter_map(|&root| part.find(root)).collect();
+        let export = match specialize_export(&part.world, &own, options, stats) {
             Ok(export) => export,
+            Err(diverged) if group.len() > 1 && diverged.is_total => {
+                let (a, b) = group.split_at(group.len() / 2);
+                groups.extend([b, a]);
+                continue;
+            }
             Err(mut diverged) => {
                 diverged.cont = diverged.cont.map(|k| part.conts[k.idx()]);
                 if let (Some(mut all), Some(last)) = (record, diverged.record.take()) {
@@ -146,7 +165,7 @@ fn specialize_exports(
         sink.diagnostics.extend(export.reports.into_iter().filter(is_new));
         let Finished { world: residual, mut conts, mut vals } = export.residual;
         let first_new = Val::from_idx(linker.program.n_vals());
-        let placed = linker.add(&part, &residual, residual.roots()[0]);
+        let placed = linker.add(&part, &residual, &residual.roots()[..own.len()]);
         if let (Some(all), Some(mut own)) = (&mut record, export.record) {
             // What an earlier export has left as well is counted there.
             own.leave_out(|k| conts[k].is_some_and(|k| placed.was_there[k]));
@@ -210,8 +229,15 @@ fn specialize_export(
             let found = hints.absorb(noted);
             // An evaluation that was given up without a new hint is not given up early again.
             may_start_again &= found;
+            // The caller divides the exports.
+            let is_divided = exports.len() > 1 && diverged.is_total;
             let is_ended = options.progress.as_ref().is_some_and(|p| p.is_ended());
-            if !is_ended && rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
+            if !is_ended
+                && !is_divided
+                && rounds < MAX_ROUNDS
+                && failures < MAX_FAILURES
+                && (found || diverged.is_early)
+            {
                 continue;
             }
             return Err(diverged);

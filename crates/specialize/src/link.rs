@@ -129,14 +129,14 @@ impl Linker {
         Linker { program, roots, functions: FxHashMap::default(), has_init: SideTable::default() }
     }
 
-    /// Adds what can be reached from the export `root` of `part`, which is the residual program of the part `source` of the source.
+    /// Adds what can be reached from the exports `roots` of `part`, which is the residual program of the part `source` of the source.
     /// Other exports have no bodies in it.
-    pub fn add(&mut self, source: &Part, part: &World, root: Cont) -> Placed {
+    pub fn add(&mut self, source: &Part, part: &World, roots: &[Cont]) -> Placed {
         let mut types = source.types.clone();
         self.program.types.absorb(&part.types, &mut types, &source.structs);
         let number_of = |n: u32| source.conts.get(n as usize).map_or(n, |k| k.0);
         let calls = self.program.calls.absorb(&part.calls, number_of);
-        let (mut nest, globals) = Nest::of_functions(part, &[root], |k| is_function(part, k));
+        let (mut nest, globals) = Nest::of_functions(part, roots, |k| is_function(part, k));
         nest.find_parents(part);
         let (placed, values, n_found) = (Placed::default(), Values::default(), FxHashMap::default());
         let mut adding = Adding { linker: self, source, part, types, calls, placed, values, n_found };

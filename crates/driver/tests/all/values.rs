@@ -69,3 +69,22 @@ extern fn f(n: i32, a: &mut [i32]) -> () {
     }
     Ok(())
 }
+
+#[test]
+fn exports_that_are_one_are_divided_where_they_spend_the_budget() -> Result<(), String> {
+    let mut text = String::from("static mut A: [i32 * 4000];\n");
+    for i in 0..8 {
+        text +=
+            &format!("extern fn f{i}() -> i32 {{ for k in unroll(0, 1000) {{ A(k + {i}) = k * {i}; }} A({i} + 7) }}\n");
+    }
+    // Enough for two or three of them.
+    let options = Options { together: true, pe_budget: 0.0003, opt_level: 0, ..Options::default() };
+    let graph = front(&text, options).graph().map_err(said)?;
+    let residual = graph.residual().map_err(said)?;
+    assert_eq!(residual.world.roots().len(), 8);
+    let loaded = residual.flat().and_then(|flat| flat.load(&[])).map_err(said)?;
+    for i in 0..8 {
+        assert_eq!(loaded.call_i32(&format!("f{i}")).map_err(said)?, 7 * i);
+    }
+    Ok(())
+}
