@@ -111,12 +111,14 @@ impl Partial {
         let param = self.find(parameter)?;
         let fail = |why| Err(self.refused(parameter, why));
         let kind = value.kind();
-        let fits = kind.id().map(|id| (self.number(), param, id));
-        if !fits.is_some_and(|fits| self.program.kept().is_known(&fits)) {
+        let known = self.program.kept().known(self.number(), param);
+        if kind.id().is_none() || known.and_then(|known| known.get()) != kind.id().as_ref() {
             if let Some(why) = kind.refusal(&self.program, &self.signature().params[param].1) {
                 return fail(why);
             }
-            fits.into_iter().for_each(|fits| self.program.kept().note(fits));
+            if let (Some(known), Some(id)) = (known, kind.id()) {
+                let _ = known.set(id);
+            }
         }
         let mut made = self.clone();
         if fixed::add(&mut made.key, param, &value).is_none() {

@@ -100,7 +100,7 @@ impl Program {
             files,
             graph,
             statics: variables.iter().copied().zip(statics).collect(),
-            variants: Kept::new(n_variants),
+            variants: Kept::new(n_variants, signatures.functions.iter().map(|f| f.params.len())),
             _code: Code::new(loaded.jit),
             signatures,
             header,

@@ -8,10 +8,10 @@ use crate::fixed;
 use crate::program::Program;
 use nyala_driver::variants::GENERIC;
 use nyala_driver::{Fixed, Graph, Timing, explain};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::any::TypeId;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 /// How many variants a program keeps unless it is told another number.
@@ -46,8 +46,8 @@ pub struct Stats {
 /// The variants of a program.
 pub(crate) struct Kept {
     state: Mutex<State>,
-    /// Types of values that were compared with the program's.
-    known: RwLock<FxHashSet<Fits>>,
+    /// For each parameter of each function a type that it can be fixed to: the first one that was compared with the program's.
+    known: Vec<Vec<OnceLock<TypeId>>>,
     waiting: Mutex<Waiting>,
 }
 
@@ -57,9 +57,6 @@ struct Waiting {
     variants: VecDeque<Arc<Variant>>,
     has_thread: bool,
 }
-
-/// A parameter of a function, by their numbers, and a type that it can be fixed to.
-pub(crate) type Fits = (usize, usize, TypeId);
 
 struct State {
     all: FxHashMap<Arc<[u8]>, (Arc<Variant>, u64)>,
@@ -89,17 +86,16 @@ pub(crate) struct Built {
 }
 
 impl Kept {
-    pub(crate) fn new(limit: usize) -> Kept {
+    /// None yet, of functions with so many parameters each.
+    pub(crate) fn new(limit: usize, n_params: impl Iterator<Item = usize>) -> Kept {
         let state = State { all: FxHashMap::default(), limit, uses: 0, counts: Variants::default() };
-        Kept { state: Mutex::new(state), known: RwLock::default(), waiting: Mutex::default() }
+        let known = n_params.map(|n| vec![OnceLock::new(); n]).collect();
+        Kept { state: Mutex::new(state), known, waiting: Mutex::default() }
     }
 
-    pub(crate) fn is_known(&self, fits: &Fits) -> bool {
-        self.known.read().unwrap_or_else(|e| e.into_inner()).contains(fits)
-    }
-
-    pub(crate) fn note(&self, fits: Fits) {
-        self.known.write().unwrap_or_else(|e| e.into_inner()).insert(fits);
+    /// The type that a parameter can be fixed to, by the numbers of function and parameter.
+    pub(crate) fn known(&self, function: usize, param: usize) -> Option<&OnceLock<TypeId>> {
+        self.known.get(function)?.get(param)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -116,7 +116,7 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
             world
         }
         // Together they spend the budget of one export.
-        None if options.together => {
+        None if options.together && roots.len() > 1 => {
             let (a, b) = roots.split_at(roots.len() / 2);
             specialize_exports(source, &roots, vec![b, a], &options, &mut stats, sink)?
         }
