@@ -1,4 +1,4 @@
-// The same functions with their constants as template arguments.
+// The functions of programs.impala as templates, with the values that are fixed there as template arguments.
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -51,7 +51,7 @@ fn templates(folder: &Path, out: &Path) -> Result<Library> {
 /// A function of elements in and out, and a size.
 type Handle<T> = Function<(In<T>, Out<T>, i32), ()>;
 
-/// The same with a slice that is not fixed.
+/// A function of elements in and out, a size, and a slice, which is an argument.
 type Generic<T> = Function<(In<T>, Out<T>, i32, Slice<T>), ()>;
 type GenericFilter = Function<(In<f64>, Out<f64>, i32, Slice<f64>, i32), ()>;
 

@@ -254,7 +254,7 @@ void nyala_partial_release(nyala_partial *partial);
  * - `&[T]` and `Slice[T]`: any number of elements.
  *
  * A struct is compared by its size; the caller vouches that it is the struct of `nyala_program_header`. Structs with pointers in them and
- * `&mut T` cannot be fixed. `partial` stays as it is; the result is another one.
+ * `&mut T` cannot be fixed, nor can more than 8 MiB. `partial` stays as it is; the result is another one.
  *
  * Errors: NYALA_CANNOT_FIX, NYALA_WRONG_TYPE. */
 nyala_status nyala_partial_fix(const nyala_partial *partial, const char *parameter, const char *type, size_t size, const void *values,

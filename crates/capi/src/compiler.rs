@@ -1,7 +1,7 @@
 //! `nyala_compiler`: options, and compiling. Separate from programs, which live on their own.
 
 use crate::failure::{Failure, NyalaError, Status, run};
-use crate::handles::{Place, give, of, release, retain, text};
+use crate::handles::{Place, give, of, text};
 use crate::program::NyalaProgram;
 use nyala_embed::{Check, Compiler, Error, Program};
 use std::ffi::{c_char, c_int};
@@ -14,18 +14,6 @@ pub struct NyalaCompiler(RwLock<Compiler>);
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_compiler_new() -> *mut NyalaCompiler {
     crate::failure::or_else(null_mut(), || give(NyalaCompiler(RwLock::new(Compiler::new()))))
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_compiler_retain(compiler: *mut NyalaCompiler) -> *mut NyalaCompiler {
-    // SAFETY: the header's conditions.
-    unsafe { retain(compiler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_compiler_release(compiler: *mut NyalaCompiler) {
-    // SAFETY: the header's conditions.
-    unsafe { release(compiler) }
 }
 
 /// Changes options.

@@ -1,7 +1,7 @@
 //! Why a call failed, as a status, a text, and diagnostics. Separate from `nyala_embed::Error`, which knows neither NULL nor types
 //! of C.
 
-use crate::handles::{c_text, give, release, retain};
+use crate::handles::{c_text, give};
 use nyala_embed::{Diagnostic, Error, Fault, Place, Severity};
 use std::any::Any;
 use std::ffi::{CString, c_char, c_int};
@@ -196,18 +196,6 @@ impl NyalaError {
         }
         NyalaError { status, message: c_text(&message), diagnostics: Diagnostics::new(&diagnostics) }
     }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_error_retain(error: *mut NyalaError) -> *mut NyalaError {
-    // SAFETY: the header's conditions.
-    unsafe { retain(error) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_error_release(error: *mut NyalaError) {
-    // SAFETY: the header's conditions.
-    unsafe { release(error) }
 }
 
 #[unsafe(no_mangle)]

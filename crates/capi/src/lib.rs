@@ -17,6 +17,30 @@ mod types;
 
 use std::ffi::{CString, c_char};
 
+macro_rules! counted {
+    ($($retain:ident, $release:ident: $handle:ty;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $retain(handle: *mut $handle) -> *mut $handle {
+            // SAFETY: the header's conditions.
+            unsafe { handles::retain(handle) }
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $release(handle: *mut $handle) {
+            // SAFETY: the header's conditions.
+            unsafe { handles::release(handle) }
+        }
+    )* };
+}
+
+// The owners of handles.
+counted! {
+    nyala_compiler_retain, nyala_compiler_release: compiler::NyalaCompiler;
+    nyala_program_retain, nyala_program_release: program::NyalaProgram;
+    nyala_function_retain, nyala_function_release: program::NyalaFunction;
+    nyala_partial_retain, nyala_partial_release: partial::NyalaPartial;
+    nyala_error_retain, nyala_error_release: failure::NyalaError;
+}
+
 /// The library's version.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_version() -> *const c_char {

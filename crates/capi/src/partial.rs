@@ -1,7 +1,7 @@
 //! `nyala_partial`: functions with some parameters fixed to values in C's memory.
 
 use crate::failure::{Failure, NyalaError, Status, run};
-use crate::handles::{Place, c_text, give, give_text, of, release, retain, text};
+use crate::handles::{Place, c_text, give, give_text, of, text};
 use crate::program::{NyalaFunction, NyalaProgram};
 use crate::types;
 use nyala_embed::Partial;
@@ -10,18 +10,6 @@ use std::ffi::{c_char, c_void};
 /// `nyala_partial`.
 pub struct NyalaPartial {
     partial: Partial,
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_partial_retain(partial: *mut NyalaPartial) -> *mut NyalaPartial {
-    // SAFETY: the header's conditions.
-    unsafe { retain(partial) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_partial_release(partial: *mut NyalaPartial) {
-    // SAFETY: the header's conditions.
-    unsafe { release(partial) }
 }
 
 #[unsafe(no_mangle)]

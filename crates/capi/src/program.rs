@@ -1,7 +1,7 @@
 //! `nyala_program` and `nyala_function`: what a program exports, and what is shown of it.
 
 use crate::failure::{Diagnostics, Failure, NyalaDiagnostic, NyalaError, Status, run};
-use crate::handles::{Place, c_text, give, give_text, of, release, retain, text};
+use crate::handles::{Place, c_text, give, give_text, of, text};
 use crate::types;
 use nyala_embed::{Program, Stage, Untyped, guarded};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -27,18 +27,6 @@ impl NyalaProgram {
 pub struct NyalaFunction {
     pub function: Untyped,
     pub declaration: CString,
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_program_retain(program: *mut NyalaProgram) -> *mut NyalaProgram {
-    // SAFETY: the header's conditions.
-    unsafe { retain(program) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_program_release(program: *mut NyalaProgram) {
-    // SAFETY: the header's conditions.
-    unsafe { release(program) }
 }
 
 #[unsafe(no_mangle)]
@@ -174,18 +162,6 @@ pub unsafe extern "C" fn nyala_program_explain(
 ) -> Status {
     // SAFETY: the header's conditions.
     unsafe { show(program, at, error, |program| Ok(program.explain(text(function, "function")?)?)) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_function_retain(function: *mut NyalaFunction) -> *mut NyalaFunction {
-    // SAFETY: the header's conditions.
-    unsafe { retain(function) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nyala_function_release(function: *mut NyalaFunction) {
-    // SAFETY: the header's conditions.
-    unsafe { release(function) }
 }
 
 #[unsafe(no_mangle)]

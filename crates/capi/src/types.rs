@@ -197,7 +197,7 @@ impl Token<'_> {
     }
 }
 
-/// What is applied to a type to make a declarator's.
+/// A part of a declarator: what it makes of a type.
 enum Wrap {
     Pointer { is_const: bool },
     Array(Option<u64>),

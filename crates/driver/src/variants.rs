@@ -200,9 +200,8 @@ impl Maker<'_> {
                 match elements.len() {
                     // Nobody accesses it.
                     0 => return Ok(w.lit(ty, 0)),
-                    1 => {}
-                    _ if many => {}
-                    n => return Err(format!("{n} values for one")),
+                    n if n > 1 && !many => return Err(format!("{n} values for one")),
+                    _ => {}
                 }
                 let array = w.types.array(elem, elements.len() as u64);
                 let parts = elements.iter().map(|e| self.value(e, elem)).collect::<Result<Vec<_>, _>>()?;

@@ -11,6 +11,22 @@ use std::any::TypeId;
 
 /// How many functions may be fixed within each other.
 pub(crate) const MAX_DEPTH: usize = 64;
+/// Limit on the bytes of a value. The compiler takes many times as much for each number that it knows.
+pub(crate) const MAX_BYTES: usize = 8 << 20;
+
+/// The type of the elements if a type is a slice of `std::slice` that is not written: nothing else with an address in it can be fixed by
+/// value.
+pub(crate) fn slice_elements<'a>(ty: &ExportedType, all: &'a Signatures) -> Option<&'a ExportedType> {
+    let ExportedType::Struct(index) = ty else { return None };
+    match &all.structs[*index].fields[..] {
+        [(data, ExportedType::Pointer { mutable: false, many: true, to }), (length, ExportedType::Prim(Prim::I64))]
+            if data == "data" && length == "length" =>
+        {
+            Some(to)
+        }
+        _ => None,
+    }
+}
 
 /// Values that a parameter can be [fixed](Partial::fix) to.
 ///
@@ -20,7 +36,8 @@ pub(crate) const MAX_DEPTH: usize = 64;
 /// | `&[T]`, `&[T; N]` | `&[T]`, `Slice[T]` of `std::slice` |
 /// | `&Partial`, `&Function` of the same program | a function |
 ///
-/// What is referred to is copied when the parameter is fixed. A struct with a pointer in it cannot be fixed, nor can `&mut T`.
+/// The elements that a reference leads to are copied when the parameter is fixed. A struct with a pointer in it
+/// cannot be fixed, nor can `&mut T`, nor more than 8 MiB.
 pub trait Fix {
     /// What kind of value it is.
     #[doc(hidden)]
@@ -215,15 +232,11 @@ fn fixed(bytes: &[u8], ty: &ExportedType, all: &Signatures) -> Result<Fixed, &'s
     match ty {
         ExportedType::Pointer { to, .. } => Ok(Fixed::Address(reader.elements(to, all)?)),
         ExportedType::Function(..) => Ok(Fixed::Function(Box::new(variant(bytes, all)?))),
-        ExportedType::Struct(index) => match &all.structs[*index].fields[..] {
-            // Only a slice has an address.
-            [(_, ExportedType::Pointer { to, .. }), _] => {
-                let elements = reader.elements(to, all)?;
-                let length = Fixed::Bits(elements.len() as u64);
-                Ok(Fixed::Parts(vec![Fixed::Address(elements), length]))
-            }
-            _ => reader.value(ty, all),
-        },
+        _ if let Some(of) = slice_elements(ty, all) => {
+            let elements = reader.elements(of, all)?;
+            let length = Fixed::Bits(elements.len() as u64);
+            Ok(Fixed::Parts(vec![Fixed::Address(elements), length]))
+        }
         _ => reader.value(ty, all),
     }
 }
@@ -264,24 +277,27 @@ pub(crate) fn key_of(function: usize) -> Bytes {
     Bytes::from_slice(&(function as u32).to_le_bytes())
 }
 
-/// Adds a parameter to a key, in the order of the parameters, so that the order of fixing does not matter. `None` if there is an
-/// address in the value, or 4 GiB of it.
-pub(crate) fn add(key: &mut Bytes, param: usize, value: &impl Fix) -> Option<()> {
+/// Adds a parameter to a key, in the order of the parameters, so that the order of fixing does not matter; or says why it cannot be
+/// fixed.
+pub(crate) fn add(key: &mut Bytes, param: usize, value: &impl Fix) -> Result<(), String> {
     let mut bytes = Bytes::new();
     if !value.append(&mut bytes) {
-        return None;
+        return Err("there is an address in it, and what it leads to may change".into());
     }
     add_bytes(key, param, &bytes)
 }
 
-/// The same for what a value consists of.
-pub(crate) fn add_bytes(key: &mut Bytes, param: usize, bytes: &[u8]) -> Option<()> {
-    let n = u32::try_from(bytes.len()).ok()?;
+/// Adds a parameter to a key, whose value consists of these bytes; or says that they are too many.
+pub(crate) fn add_bytes(key: &mut Bytes, param: usize, bytes: &[u8]) -> Result<(), String> {
+    if bytes.len() > MAX_BYTES {
+        return Err(format!("it has {} bytes, more than {MAX_BYTES}: pass it as an argument", bytes.len()));
+    }
+    let n = bytes.len() as u32;
     let before: usize = entries(key).take_while(|(other, _)| *other < param).map(|(_, bytes)| bytes.len() + 8).sum();
     let mut head = [0; 8];
     head[..4].copy_from_slice(&(param as u32).to_le_bytes());
     head[4..].copy_from_slice(&n.to_le_bytes());
     key.insert_from_slice(4 + before, bytes);
     key.insert_from_slice(4 + before, &head);
-    Some(())
+    Ok(())
 }

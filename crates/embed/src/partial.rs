@@ -121,8 +121,8 @@ impl Partial {
             }
         }
         let mut made = self.clone();
-        if fixed::add(&mut made.key, param, &value).is_none() {
-            return fail("there is an address in it, and what it leads to may change".into());
+        if let Err(why) = fixed::add(&mut made.key, param, &value) {
+            return fail(why);
         }
         made.depth = made.depth.max(kind.depth() + 1);
         Ok(made)

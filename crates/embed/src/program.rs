@@ -214,7 +214,7 @@ impl Program {
     /// An exported function to fix parameters of. It may have parameters that only Impala has, functions, if these are fixed.
     ///
     /// # Safety
-    /// Who calls this vouches, as for [`Program::function`], for each call of all that is built from it.
+    /// The caller vouches for each call of a handle that is built from the result, as the caller of [`Program::function`] does.
     ///
     /// # Errors
     /// There is no such function.

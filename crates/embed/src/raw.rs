@@ -81,11 +81,6 @@ impl Fixable<'_> {
     pub fn size(&self) -> Option<usize> {
         layout(self.ty, self.all).map(|l| l.0)
     }
-
-    /// Whether any number of elements may be given.
-    pub fn is_many(&self) -> bool {
-        self.many
-    }
 }
 
 impl Partial {
@@ -98,13 +93,7 @@ impl Partial {
         let (ty, all) = (&self.signature().params[param].1, self.program().signatures());
         let (ty, many) = match ty {
             ExportedType::Pointer { mutable: false, many, to } => (&**to, *many),
-            ExportedType::Struct(index) if all.structs[*index].name.starts_with("Slice[") => {
-                match all.structs[*index].fields.first() {
-                    Some((_, ExportedType::Pointer { to, .. })) => (&**to, true),
-                    _ => (ty, false),
-                }
-            }
-            _ => (ty, false),
+            _ => fixed::slice_elements(ty, all).map_or((ty, false), |of| (of, true)),
         };
         if layout(ty, all).is_none() {
             let why = format!("it is `{}`", text_of(&self.signature().params[param].1, all));
@@ -126,14 +115,19 @@ impl Partial {
             return Err(self.refused(parameter, format!("{count} values for one `{}`", to.text())));
         }
         let (size, mut bytes) = (to.size().unwrap_or(0), Bytes::new());
+        // Before they are read.
+        if count.checked_mul(size).is_none_or(|all| all > fixed::MAX_BYTES) {
+            return Err(self
+                .refused(parameter, format!("{count} values of {size} bytes are too many: pass them as an argument")));
+        }
         for i in 0..count {
             // SAFETY: the caller's promise.
             unsafe { append(to.ty, to.all, values.cast::<u8>().add(i * size), &mut bytes) };
         }
         let mut made = self.clone();
         match fixed::add_bytes(made.key_mut(), to.param, &bytes) {
-            Some(()) => Ok(made),
-            None => Err(self.refused(parameter, "the values have more than 4 GiB".into())),
+            Ok(()) => Ok(made),
+            Err(why) => Err(self.refused(parameter, why)),
         }
     }
 }

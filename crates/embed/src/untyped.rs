@@ -74,14 +74,9 @@ impl Untyped {
         })
     }
 
-    /// The function as the program writes it, with the parameters that are fixed.
+    /// The function as the program writes it; the parameters that are fixed are among its parameters.
     pub fn text(&self) -> &str {
         &self.partial.signature().text
-    }
-
-    /// The function to fix parameters of; what is fixed stays so.
-    pub fn partial(&self) -> &Partial {
-        &self.partial
     }
 
     /// How C declares the function, with the parameters that are not fixed.

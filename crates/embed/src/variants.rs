@@ -71,7 +71,7 @@ pub(crate) struct Variant {
     pub(crate) key: Arc<[u8]>,
     pub(crate) depth: usize,
     built: OnceLock<Result<Built, Error>>,
-    /// What is called while it is built in the background.
+    /// The code that handles call while the variant is built in the background.
     stand_in: OnceLock<Result<Built, Error>>,
     /// Types that were compared with the program's.
     types: OnceLock<TypeId>,
@@ -153,12 +153,18 @@ impl Kept {
         variant
     }
 
-    /// Builds a variant in the background, after those that were wanted before.
+    /// Builds a variant in the background, after those that were wanted before; here, if as many wait as are kept.
     ///
     /// # Errors
     /// There is no thread for it.
     pub(crate) fn build_later(&self, program: &Program, variant: Arc<Variant>) -> Result<(), Error> {
+        let limit = self.state().limit;
         let mut waiting = self.waiting.lock().unwrap_or_else(|e| e.into_inner());
+        if waiting.variants.len() >= limit {
+            drop(waiting);
+            variant.build(program);
+            return Ok(());
+        }
         waiting.variants.push_back(variant);
         if waiting.has_thread {
             return Ok(());

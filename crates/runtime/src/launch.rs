@@ -107,8 +107,9 @@ fn copied(
     Ok(address)
 }
 
-/// Ends the process if a kernel of a queue, or of all queues of its device, has noted a panic. Its kernels have ended.
-pub(crate) fn look_for_panics(device: Device, in_all_queues: bool) -> Result<(), Error> {
+/// The panic that a kernel of a queue, or of all queues of its device, has noted. Its kernels have ended. The caller ends the process, when
+/// it holds nothing.
+pub(crate) fn noted_panic(device: Device, in_all_queues: bool) -> Result<Option<Ending>, Error> {
     let is_meant = |n: &&mut Notes| {
         let noted = Device::find(n.platform | n.device << 4);
         noted.is_ok_and(|d| d.is_device_of(device) && (in_all_queues || d.queue == device.queue))
@@ -141,9 +142,10 @@ pub(crate) fn look_for_panics(device: Device, in_all_queues: bool) -> Result<(),
         };
         let [bx, by, bz, x, y, z] = place;
         let place = format!("in kernel `{name}`, work item ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
-        end(Ending { text: format!("{what}, {place}\n"), ..crate::system::panic(at.as_deref(), &said, "") })
+        let text = format!("{what}, {place}\n");
+        return Ok(Some(Ending { text, ..crate::system::panic(at.as_deref(), &said, "") }));
     }
-    Ok(())
+    Ok(None)
 }
 
 /// # Safety

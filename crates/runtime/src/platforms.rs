@@ -233,7 +233,14 @@ impl Device {
     /// Waits for all kernels of the queue; of the device, if it is queue 0. Ends the process if one has panicked.
     pub fn synchronize(self) -> Result<(), Error> {
         crate::interrupts::waiting(|| self.platform.synchronize(self.at()))?;
-        crate::launch::look_for_panics(self, self.queue == 0)
+        self.end_if_panicked(self.queue == 0)
+    }
+
+    fn end_if_panicked(self, in_all_queues: bool) -> Result<(), Error> {
+        match crate::launch::noted_panic(self, in_all_queues)? {
+            Some(ending) => crate::guard::end(ending),
+            None => Ok(()),
+        }
     }
 
     /// Copies between any two devices.
@@ -255,10 +262,7 @@ impl Device {
                     Ok(())
                 }
                 (true, false) => to_device.platform.write(to_device.at(), to, from, size),
-                (false, true) => {
-                    self.platform.read(self.at(), to, from, size)?;
-                    crate::launch::look_for_panics(self, false)
-                }
+                (false, true) => self.platform.read(self.at(), to, from, size),
                 (false, false) => {
                     // By way of the host, a piece at a time.
                     let mut piece = vec![0u8; size.min(1 << 24)];
@@ -274,7 +278,11 @@ impl Device {
                 }
             }
         };
-        if self.kind == 0 && to_device.kind == 0 { copy() } else { crate::interrupts::waiting(copy) }
+        if self.kind == 0 && to_device.kind == 0 {
+            return copy();
+        }
+        crate::interrupts::waiting(copy)?;
+        if to_device.kind == 0 { self.end_if_panicked(false) } else { Ok(()) }
     }
 }
 

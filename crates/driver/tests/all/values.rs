@@ -77,7 +77,7 @@ fn exports_that_are_one_are_divided_where_they_spend_the_budget() -> Result<(), 
         text +=
             &format!("extern fn f{i}() -> i32 {{ for k in unroll(0, 1000) {{ A(k + {i}) = k * {i}; }} A({i} + 7) }}\n");
     }
-    // Of a program without exports nothing is left.
+    // A program without exports has an empty residual program.
     let none = Options { together: true, ..Options::default() };
     let none = front("fn f() -> i32 { 1 }", none).graph().and_then(|graph| graph.residual()).map_err(said)?;
     assert!(none.world.roots().is_empty());

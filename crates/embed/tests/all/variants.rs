@@ -339,6 +339,24 @@ extern fn start(p: &mut [i32], by: i32) -> () {
 }
 
 #[test]
+fn what_waits_is_bounded() {
+    let program =
+        Compiler::new().opt_level(0).keep_variants(1).compile_source("p.impala", PROGRAM).expect("it compiles");
+    let power = partial!(program, "power");
+    let build =
+        |n: i32| -> Function<(f64,), f64> { power.fix("n", n).and_then(|p| p.build_async()).expect("a handle") };
+    let handles: Vec<Function<(f64,), f64>> = (0..8).map(build).collect();
+    for (n, handle) in (0..).zip(&handles) {
+        assert_eq!(handle.call((2.0,)), 2f64.powi(n));
+        handle.wait().expect("a variant");
+        assert_eq!(handle.call((2.0,)), 2f64.powi(n));
+    }
+    let large = vec![0i16; (4 << 20) + 1];
+    let why = partial!(program, "first").fix("a", &large[..]).expect_err("too many").to_string();
+    assert_eq!(why, "cannot fix `a` of `first`: it has 8388610 bytes, more than 8388608: pass it as an argument");
+}
+
+#[test]
 fn a_variant_outlives_its_program() {
     let fixed: Function<(Ref<Curve>,), f64> = {
         let program: Program = compile(PROGRAM);
