@@ -38,7 +38,7 @@ use crate::whistle::{CallKey, Diverged, Hints};
 use nyala_base::{CallId, Diagnostic, SideTable, Span};
 use nyala_ir::{Cont, Linkage, Val, World};
 use rustc_hash::FxHashSet;
-use state::{Mode, NO_PAST, RunCall, State, StubId, Stubs};
+use state::{Mode, NO_PAST, RunCall, StubId, Stubs};
 use std::rc::Rc;
 
 pub use state::{Stub, View};
@@ -192,16 +192,12 @@ impl<'a> Evaluator<'a> {
         self.history.forget();
     }
 
-    /// Evaluates roots. `others` are roots that they lead to, whose bodies are not built.
-    pub fn run(&mut self, roots: &[Cont], others: &[Cont]) -> Result<(), Box<Diverged>> {
+    /// Evaluates roots.
+    pub fn run(&mut self, roots: &[Cont]) -> Result<(), Box<Diverged>> {
         self.copy_globals();
         for &root in roots {
             let s = self.stub(root, 0, Rc::new([]), Span::NO_CALL);
             self.escape_stub(s, NO_PAST);
-        }
-        for &other in others {
-            let s = self.stub(other, 0, Rc::new([]), Span::NO_CALL);
-            (self.stubs[s].state, self.stubs[s].escaped) = (State::Built, true);
         }
         let mut left: Option<Box<Diverged>> = None;
         loop {

@@ -47,7 +47,7 @@ use crate::whistle::Diverged;
 use std::sync::Arc;
 
 pub use crate::progress::Progress;
-use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
+use nyala_base::{Diagnostic, Id, SideTable, Sink, Span, graph};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Builtin, Cont, Extractor, Linkage, Node, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -120,7 +120,10 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
             let (a, b) = roots.split_at(roots.len() / 2);
             specialize_exports(source, &roots, vec![b, a], &options, &mut stats, sink)?
         }
-        None => specialize_exports(source, &roots, roots.chunks(1).rev().collect(), &options, &mut stats, sink)?,
+        None => {
+            let ordered = callees_first(source, &roots);
+            specialize_exports(source, &roots, ordered.chunks(1).rev().collect(), &options, &mut stats, sink)?
+        }
     };
     if options.annotations {
         report_static_asserts(&residual, sink);
@@ -128,8 +131,17 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     Ok((residual, stats))
 }
 
+/// The exports, each after those that it leads to, unless these lead to it as well.
+fn callees_first(source: &World, exports: &[Cont]) -> Vec<Cont> {
+    let (nest, _) = Nest::of_program(source, exports);
+    let nodes: Vec<usize> = nest.conts.iter().map(|k| k.idx()).collect();
+    let succ = |n: usize, i: usize| nest.references(Cont::from_idx(n)).get(i).map(|k| k.idx());
+    let components = graph::Components::default().find(&nodes, succ, |n| nest.is_reachable(Cont::from_idx(n)));
+    components.into_iter().flatten().map(Cont::from_idx).filter(|&k| is_export(source, k)).collect()
+}
+
 /// Evaluates groups of exports, the last one first, each on the part of the program that it reaches, so that it costs what that part
-/// costs. A group of several is divided if it spends its budget.
+/// costs. A group of several is divided if it spends its budget. To a group, exports outside of it are functions as others.
 fn specialize_exports<'r>(
     source: &World,
     roots: &'r [Cont],
@@ -143,8 +155,11 @@ fn specialize_exports<'r>(
     // Many exports reach the same code.
     let mut reported: FxHashSet<(Span, String)> = FxHashSet::default();
     while let Some(group) = groups.pop() {
-        let part = extractor.extract(group);
+        let mut part = extractor.extract(group);
         let own: Vec<Cont> = group.iter().filter_map(|&root| part.find(root)).collect();
+        for other in part.world.roots().into_iter().filter(|k| !own.contains(k)) {
+            part.world.cont_mut(other).linkage = Linkage::Internal.into();
+        }
         let export = match specialize_export(&part.world, &own, options, stats) {
             Ok(export) => export,
             Err(diverged) if group.len() > 1 && diverged.is_total => {
@@ -165,7 +180,7 @@ fn specialize_exports<'r>(
         sink.diagnostics.extend(export.reports.into_iter().filter(is_new));
         let Finished { world: residual, mut conts, mut vals } = export.residual;
         let first_new = Val::from_idx(linker.program.n_vals());
-        let placed = linker.add(&part, &residual, &residual.roots()[..own.len()]);
+        let placed = linker.add(&part, &residual, &residual.roots());
         if let (Some(all), Some(mut own)) = (&mut record, export.record) {
             // What an earlier export has left as well is counted there.
             own.leave_out(|k| conts[k].is_some_and(|k| placed.was_there[k]));
@@ -176,7 +191,7 @@ fn specialize_exports<'r>(
         }
     }
     stats.record = record;
-    Ok(linker.program)
+    Ok(linker.finish())
 }
 
 /// What evaluation made of one export.
@@ -191,7 +206,7 @@ struct Export {
     reductions: u64,
 }
 
-/// Evaluates one export, or several as one, in ascending order; there is one at least. Calls of others stay calls.
+/// Evaluates one export, or several as one; there is one at least.
 fn specialize_export(
     source: &World,
     exports: &[Cont],
@@ -199,9 +214,6 @@ fn specialize_export(
     stats: &mut Stats,
 ) -> Result<Export, Box<Diverged>> {
     let facts = facts::Facts::new(source, exports);
-    let is_other = |k: &Cont| is_export(source, *k) && exports.binary_search(k).is_err();
-    let others: Vec<Cont> = facts.nest.conts.iter().copied().filter(is_other).collect();
-    let roots: Vec<Cont> = exports.iter().chain(&others).copied().collect();
     let mut hints = whistle::Hints::default();
     let (mut rounds, mut failures) = (0, 0);
     let mut may_start_again = true;
@@ -211,7 +223,7 @@ fn specialize_export(
         let may_start_again_now = may_start_again && rounds + 2 < MAX_ROUNDS;
         let mut evaluator =
             eval::Evaluator::new(source, &facts, &hints, options.clone(), exports[0], may_start_again_now);
-        let outcome = evaluator.run(exports, &others);
+        let outcome = evaluator.run(exports);
         stats.reductions += evaluator.reductions();
         if let Err(mut diverged) = outcome {
             // A function found late to have too many copies may cost much less if that is known from the start.
@@ -242,7 +254,7 @@ fn specialize_export(
             }
             return Err(diverged);
         }
-        let reachable = finish::find_reachable(&evaluator, &roots);
+        let reachable = finish::find_reachable(&evaluator, exports);
         evaluator.note_single_calls(|k| reachable.calls[k] + 2 * reachable.values[k]);
         let mut more = hints.clone();
         if rounds < MAX_ROUNDS && more.absorb(evaluator.take_noted()) {
@@ -250,7 +262,7 @@ fn specialize_export(
             hints = more;
             continue;
         }
-        let residual = finish::copy(&mut evaluator, &roots, reachable);
+        let residual = finish::copy(&mut evaluator, exports, reachable);
         let size = evaluator.size_of_graph();
         stats.nodes += size.1;
         let mut record = evaluator.take_record();

@@ -102,8 +102,8 @@ pub struct Linker {
     roots: FxHashMap<String, Cont>,
     /// Functions with equal descriptions. An export may have several: copies that it does not share when it is alone.
     functions: FxHashMap<Box<[Word]>, Vec<Cont>>,
-    /// Globals whose initial values are there.
-    has_init: SideTable<Global, bool>,
+    /// Initial values of globals. They are set last: with them, values of later exports would be folded once more.
+    inits: SideTable<Global, Option<Val>>,
 }
 
 impl Linker {
@@ -126,11 +126,10 @@ impl Linker {
                 roots.insert(symbol.clone(), k);
             }
         }
-        Linker { program, roots, functions: FxHashMap::default(), has_init: SideTable::default() }
+        Linker { program, roots, functions: FxHashMap::default(), inits: SideTable::default() }
     }
 
     /// Adds what can be reached from the exports `roots` of `part`, which is the residual program of the part `source` of the source.
-    /// Other exports have no bodies in it.
     pub fn add(&mut self, source: &Part, part: &World, roots: &[Cont]) -> Placed {
         let mut types = source.types.clone();
         self.program.types.absorb(&part.types, &mut types, &source.structs);
@@ -143,6 +142,16 @@ impl Linker {
         adding.functions(&nest);
         adding.globals(&globals);
         adding.placed
+    }
+
+    /// The linked program.
+    pub fn finish(mut self) -> World {
+        for g in (0..self.program.n_globals()).map(Global::from_idx) {
+            if let Some(init) = self.inits[g] {
+                self.program.set_init(g, init);
+            }
+        }
+        self.program
     }
 }
 
@@ -242,7 +251,7 @@ impl Adding<'_> {
             is_export |= self.placed.conts[k].is_some();
         }
         let mut words: Vec<Box<[Word]>> = Vec::new();
-        if !is_export && circle.len() <= MAX_CIRCLE {
+        if circle.len() <= MAX_CIRCLE {
             words.extend(circle.iter().map_while(|&k| self.words(k, own)));
         }
         let is_described = words.len() == circle.len();
@@ -256,7 +265,7 @@ impl Adding<'_> {
         };
         let known = |words| self.linker.functions.get(words).and_then(|functions: &Vec<Cont>| functions.get(n));
         let known: Vec<Cont> = words.iter().map_while(known).copied().collect();
-        if is_described && known.len() == circle.len() {
+        if is_described && !is_export && known.len() == circle.len() {
             for (&k, known) in circle.iter().zip(known) {
                 self.placed.conts[k] = Some(known);
             }
@@ -427,14 +436,13 @@ impl Adding<'_> {
         for &g in globals {
             let new = self.global(g);
             if let Some(init) = self.part.global(g).init
-                && !std::mem::replace(&mut self.linker.has_init[new], true)
+                && self.linker.inits[new].is_none()
             {
                 let mut vals = Vec::new();
                 self.values.seen.clear();
                 self.values.visit(self.part, init, |v| vals.push(v));
                 self.copy_values(vals);
-                let init = self.val(init);
-                self.linker.program.set_init(new, init);
+                self.linker.inits[new] = Some(self.val(init));
             }
         }
     }
