@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs peers that come from PyPI into out/peers: Zig, Intel's OpenCL compiler for CPUs, Halide, OpenCV, Numba, OpenBLAS, MKL, BLIS,
-# Embree.
+# Embree, Polars.
 # Nothing outside that folder changes; deleting it undoes this. `./x bench` measures what it finds there. About 3.5 GB.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 out/peers/bin/pip install --quiet --disable-pip-version-check \
     ziglang==0.17.1 dpcpp-cpp-rt==2026.2.0 pyopencl==2026.1.4 numpy==2.4.6 \
     halide==21.0.0 opencv-python-headless==5.0.0.93 numba==0.68.1 \
-    scipy-openblas64==0.3.34.481.3 mkl==2026.2.0 blis==1.3.4 embreex==4.4.0.post1
+    scipy-openblas64==0.3.34.481.3 mkl==2026.2.0 blis==1.3.4 embreex==4.4.0.post1 polars==2.1.0
 # Without an entry the loader of pyopencl finds no compiler.
 mkdir -p out/peers/vendors
 library=$(find "$PWD/out/peers/lib" -maxdepth 1 -name libintelocl.so)

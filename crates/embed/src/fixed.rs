@@ -278,26 +278,22 @@ pub(crate) fn key_of(function: usize) -> Bytes {
 }
 
 /// Adds a parameter to a key, in the order of the parameters, so that the order of fixing does not matter; or says why it cannot be
-/// fixed.
-pub(crate) fn add(key: &mut Bytes, param: usize, value: &impl Fix) -> Result<(), String> {
-    let mut bytes = Bytes::new();
-    if !value.append(&mut bytes) {
-        return Err("there is an address in it, and what it leads to may change".into());
-    }
-    add_bytes(key, param, &bytes)
-}
-
-/// Adds a parameter to a key, whose value consists of these bytes; or says that they are too many.
-pub(crate) fn add_bytes(key: &mut Bytes, param: usize, bytes: &[u8]) -> Result<(), String> {
-    if bytes.len() > MAX_BYTES {
-        return Err(format!("it has {} bytes, more than {MAX_BYTES}: pass it as an argument", bytes.len()));
-    }
-    let n = bytes.len() as u32;
+/// fixed. `append` appends the bytes of the value, and returns `false` if there is an address in it.
+pub(crate) fn add(key: &mut Bytes, param: usize, append: impl FnOnce(&mut Bytes) -> bool) -> Result<(), String> {
     let before: usize = entries(key).take_while(|(other, _)| *other < param).map(|(_, bytes)| bytes.len() + 8).sum();
-    let mut head = [0; 8];
-    head[..4].copy_from_slice(&(param as u32).to_le_bytes());
-    head[4..].copy_from_slice(&n.to_le_bytes());
-    key.insert_from_slice(4 + before, bytes);
-    key.insert_from_slice(4 + before, &head);
+    let end = key.len();
+    key.extend_from_slice(&(param as u32).to_le_bytes());
+    key.extend_from_slice(&[0; 4]);
+    let has_no_address = append(key);
+    let n = key.len() - end - 8;
+    if !has_no_address || n > MAX_BYTES {
+        key.truncate(end);
+        return Err(match has_no_address {
+            true => format!("it has {n} bytes, more than {MAX_BYTES}: pass it as an argument"),
+            false => "there is an address in it, and what it leads to may change".into(),
+        });
+    }
+    key[end + 4..end + 8].copy_from_slice(&(n as u32).to_le_bytes());
+    key[4 + before..].rotate_right(n + 8);
     Ok(())
 }

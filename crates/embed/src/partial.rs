@@ -121,7 +121,7 @@ impl Partial {
             }
         }
         let mut made = self.clone();
-        if let Err(why) = fixed::add(&mut made.key, param, &value) {
+        if let Err(why) = fixed::add(&mut made.key, param, |key| value.append(key)) {
             return fail(why);
         }
         made.depth = made.depth.max(kind.depth() + 1);

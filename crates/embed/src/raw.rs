@@ -114,18 +114,21 @@ impl Partial {
         if !to.many && count != 1 {
             return Err(self.refused(parameter, format!("{count} values for one `{}`", to.text())));
         }
-        let (size, mut bytes) = (to.size().unwrap_or(0), Bytes::new());
+        let size = to.size().unwrap_or(0);
         // Before they are read.
         if count.checked_mul(size).is_none_or(|all| all > fixed::MAX_BYTES) {
             return Err(self
                 .refused(parameter, format!("{count} values of {size} bytes are too many: pass them as an argument")));
         }
-        for i in 0..count {
-            // SAFETY: the caller's promise.
-            unsafe { append(to.ty, to.all, values.cast::<u8>().add(i * size), &mut bytes) };
-        }
+        let append = |key: &mut Bytes| {
+            for i in 0..count {
+                // SAFETY: the caller's promise.
+                unsafe { append(to.ty, to.all, values.cast::<u8>().add(i * size), key) };
+            }
+            true
+        };
         let mut made = self.clone();
-        match fixed::add_bytes(made.key_mut(), to.param, &bytes) {
+        match fixed::add(made.key_mut(), to.param, append) {
             Ok(()) => Ok(made),
             Err(why) => Err(self.refused(parameter, why)),
         }

@@ -153,6 +153,12 @@ impl Kept {
         variant
     }
 
+    /// Drops a variant that could not be built for want of memory or threads, so that it is tried again.
+    fn forget(&self, key: &[u8]) {
+        let forgotten = self.state().all.remove(key);
+        drop(forgotten);
+    }
+
     /// Builds a variant in the background, after those that were wanted before; here, if as many wait as are kept.
     ///
     /// # Errors
@@ -201,10 +207,14 @@ impl Variant {
     /// Builds it, unless that is done; waits for it if another thread does.
     fn build(&self, program: &Program) -> &Result<Built, Error> {
         self.built.get_or_init(|| {
-            on_large_stack(|| {
+            let built = on_large_stack(|| {
                 let symbol = symbol(program, &self.key)?;
                 Built::of(&graph(program, &self.key)?, symbol, &[])
-            })
+            });
+            if let Err(Error::System(_)) = built {
+                program.kept().forget(&self.key);
+            }
+            built
         })
     }
 
@@ -291,5 +301,21 @@ impl Built {
             warnings: diagnostics(&loaded.report),
         };
         Ok(Built { address, stats, _code: Code::new(loaded.jit) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forgotten_variant_is_made_again() {
+        let kept = Kept::new(4, [1].into_iter());
+        let first = kept.make(b"key", 1);
+        assert!(kept.find(b"key").is_some_and(|found| Arc::ptr_eq(&found, &first)));
+        kept.forget(b"key");
+        assert!(kept.find(b"key").is_none());
+        assert!(!Arc::ptr_eq(&kept.make(b"key", 1), &first));
+        assert_eq!(kept.counts(), Variants { kept: 1, found: 1, built: 2, dropped: 0 });
     }
 }

@@ -155,16 +155,33 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// `x bench variants`: functions that are specialized while a program runs, beside C++ templates.
+/// `x bench variants`: functions that are specialized while a program runs, beside C++ templates; a filter of rows that is compiled while
+/// a program runs, beside a loop in Rust, and Polars if `bench/peers/install.sh` has installed it.
 fn variants() -> Result<String, String> {
-    let mut command = Command::new("cargo");
-    command.current_dir(root()).args(["run", "--quiet", "--release", "--package", "bench-variants", "--", "out/bench"]);
-    let output = command.stderr(std::process::Stdio::inherit()).output();
-    let output = output.map_err(|e| format!("cannot start cargo: {e}"))?;
-    if !output.status.success() {
-        return Err(format!("bench-variants: {}", output.status));
+    let mut text = String::from("variants made at run time\n");
+    let measured = |package, args: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--release", "--package", package, "--"]).args(args);
+        printed(command.current_dir(root()))
+    };
+    text += &measured("bench-variants", &["out/bench"])?;
+    text += "\na filter of rows\n";
+    text += &measured("filter-csv", &["--measure"])?;
+    let python = root().join("out/peers/bin/python");
+    if python.is_file() {
+        text += &printed(Command::new(python).arg(root().join("bench/peers/filter/filter.py")))?;
     }
-    Ok(format!("variants made at run time\n{}\n", String::from_utf8_lossy(&output.stdout)))
+    Ok(text + "\n")
+}
+
+/// What a command prints.
+fn printed(command: &mut Command) -> Result<String, String> {
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|e| format!("cannot start {}: {e}", command.get_program().display()))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{}: {}", command.get_program().display(), output.status)),
+    }
 }
 
 fn ms(time: Duration) -> f64 {

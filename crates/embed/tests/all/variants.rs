@@ -276,16 +276,15 @@ fn the_function_stands_in_for_a_variant() {
     assert_eq!(large.call(()), 30);
 }
 
-/// Many threads fix and call, and variants are dropped while others call them.
-#[test]
-fn threads_fix_and_call_at_random() {
+/// Many threads fix and call, and variants are dropped while others call them. `is_done` is asked after each of a thread's rounds.
+fn fix_and_call_at_random(is_done: impl Fn(usize) -> bool + Sync) {
     let program =
         Compiler::new().opt_level(0).keep_variants(4).compile_source("p.impala", PROGRAM).expect("it compiles");
     let (power, twice) = (partial!(program, "power"), partial!(program, "twice"));
     let work = &|thread: u32| {
         let mut state = thread + 1;
         let mut held: Vec<(i32, Function<(f64,), f64>)> = Vec::new();
-        for _ in 0..12 {
+        for _ in (0..).take_while(|&round| !is_done(round)) {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let n = (state >> 24) as i32 % 9;
             let fixed = power.fix("n", n).expect("a number");
@@ -307,6 +306,18 @@ fn threads_fix_and_call_at_random() {
     let counts = program.variants();
     // Those being built are not dropped.
     assert!(counts.kept <= 4 + 16 && counts.dropped > 0, "{counts:?}");
+}
+
+#[test]
+fn threads_fix_and_call() {
+    fix_and_call_at_random(|round| round == 12);
+}
+
+#[test]
+#[ignore = "takes a minute: `./x test --all crates`"]
+fn threads_fix_and_call_for_a_minute() {
+    let start = std::time::Instant::now();
+    fix_and_call_at_random(|_| start.elapsed().as_secs() >= 60);
 }
 
 /// A thread runs the code of a variant whose handles are gone.
