@@ -35,6 +35,7 @@ pub mod pipelines;
 mod progress;
 pub mod report;
 pub mod run;
+pub mod shims;
 mod statics;
 pub mod testing;
 pub mod tuning;

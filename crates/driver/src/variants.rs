@@ -77,12 +77,7 @@ impl Graph {
     /// # Errors
     /// The values do not fit the function's parameters: an error of the caller, who knows the types.
     pub fn variant(&self, variant: &Variant, statics: &[(Global, u64)]) -> Result<Graph, Failed> {
-        let mut addresses = vec![None; self.world.n_globals()];
-        for &(g, address) in statics {
-            if let Some(at) = addresses.get_mut(g.idx()) {
-                *at = Some(address);
-            }
-        }
+        let addresses = self.addresses(statics);
         let made = self.roots_of(variant).and_then(|roots| {
             let part = Extractor::new(&self.world).with_addresses(&addresses).extract(&roots);
             Maker { whole: &self.world, part, generic: false }.make(variant)
@@ -104,6 +99,31 @@ impl Graph {
         });
         let world = made.map_err(|why| self.report.clone().report(bug::error(Span::NONE, why)))?;
         Ok(Graph { options: self.options.clone(), report: self.report.clone(), world: Arc::new(world) })
+    }
+
+    /// The part of the program that a variant is made of, and a function in it that takes what is left. `statics` are as for
+    /// [`Graph::variant`].
+    ///
+    /// # Errors
+    /// As for [`Graph::variant`].
+    pub(crate) fn part_with(&self, variant: &Variant, statics: &[(Global, u64)]) -> Result<(World, Cont), String> {
+        let addresses = self.addresses(statics);
+        let part = Extractor::new(&self.world).with_addresses(&addresses).extract(&self.roots_of(variant)?);
+        let mut maker = Maker { whole: &self.world, part, generic: false };
+        maker.hide_roots();
+        let k = maker.function(variant)?;
+        Ok((maker.part.world, k))
+    }
+
+    /// The addresses of globals that lie elsewhere.
+    fn addresses(&self, statics: &[(Global, u64)]) -> Vec<Option<u64>> {
+        let mut addresses = vec![None; self.world.n_globals()];
+        for &(g, address) in statics {
+            if let Some(at) = addresses.get_mut(g.idx()) {
+                *at = Some(address);
+            }
+        }
+        addresses
     }
 
     /// The functions that a variant is made of.
@@ -131,10 +151,15 @@ struct Maker<'w> {
 }
 
 impl Maker<'_> {
-    fn make(mut self, variant: &Variant) -> Result<World, String> {
+    /// Makes the functions that the program exports its own.
+    fn hide_roots(&mut self) {
         for root in self.part.world.roots() {
             self.part.world.cont_mut(root).linkage = Linkage::Internal.into();
         }
+    }
+
+    fn make(mut self, variant: &Variant) -> Result<World, String> {
+        self.hide_roots();
         let k = self.function(variant)?;
         self.part.world.cont_mut(k).linkage = Linkage::Exported(variant.symbol.clone()).into();
         Ok(self.part.world)

@@ -226,12 +226,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a parameter of a type is fixed to.
-fn fixed(bytes: &[u8], ty: &ExportedType, all: &Signatures) -> Result<Fixed, &'static str> {
+/// What a parameter of a type is fixed to, by functions that are at most `depth` within each other.
+fn fixed(bytes: &[u8], ty: &ExportedType, all: &Signatures, depth: usize) -> Result<Fixed, &'static str> {
     let mut reader = Reader { bytes };
     match ty {
         ExportedType::Pointer { to, .. } => Ok(Fixed::Address(reader.elements(to, all)?)),
-        ExportedType::Function(..) => Ok(Fixed::Function(Box::new(variant(bytes, all)?))),
+        ExportedType::Function(..) => Ok(Fixed::Function(Box::new(variant_within(bytes, all, depth)?))),
         _ if let Some(of) = slice_elements(ty, all) => {
             let elements = reader.elements(of, all)?;
             let length = Fixed::Bits(elements.len() as u64);
@@ -263,11 +263,29 @@ pub(crate) fn function_of<'a>(key: &[u8], all: &'a Signatures) -> Option<&'a Sig
 
 /// What the compiler makes of a key.
 pub(crate) fn variant(key: &[u8], all: &Signatures) -> Result<Variant, &'static str> {
+    variant_within(key, all, MAX_DEPTH + 1)
+}
+
+/// How many functions a key has within each other, if it is one.
+pub(crate) fn depth(key: &[u8], all: &Signatures) -> Result<usize, &'static str> {
+    fn of(variant: &Variant) -> usize {
+        let inner = variant.fixed.iter().flatten().map(|value| match value {
+            Fixed::Function(function) => of(function),
+            _ => 0,
+        });
+        1 + inner.max().unwrap_or(0)
+    }
+    let whole = 4 + entries(key).map(|(_, bytes)| 8 + bytes.len()).sum::<usize>();
+    if whole == key.len() { Ok(of(&variant(key, all)?)) } else { Err(BROKEN) }
+}
+
+fn variant_within(key: &[u8], all: &Signatures, depth: usize) -> Result<Variant, &'static str> {
+    let depth = depth.checked_sub(1).ok_or(BROKEN)?;
     let signature = function_of(key, all).ok_or(BROKEN)?;
     let mut values = vec![None; signature.params.len()];
     for (param, bytes) in entries(key) {
         let (_, ty) = signature.params.get(param).ok_or(BROKEN)?;
-        values[param] = Some(fixed(bytes, ty, all)?);
+        values[param] = Some(fixed(bytes, ty, all, depth)?);
     }
     Ok(Variant { symbol: signature.symbol.clone(), fixed: values })
 }

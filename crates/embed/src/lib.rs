@@ -73,14 +73,17 @@ pub use error::{Diagnostic, Error, Fault, Place, Severity};
 pub use fixed::Fix;
 #[doc(hidden)]
 pub use fixed::FixedKind;
+pub use nyala_driver::shims::Elements;
 pub use nyala_embed_derive::Type;
+pub use nyala_ir::Prim;
+pub use nyala_sema::{ExportedStruct, ExportedType, Signature, Signatures};
 pub use partial::Partial;
 pub use program::{Function, Program, Stage};
-pub use raw::Fixable;
+pub use raw::{Fixable, layout};
 #[doc(hidden)]
 pub use shape::Bytes;
-pub use shape::{Shape, Type, Value};
-pub use untyped::{Untyped, guarded};
+pub use shape::{Shape, Type, Value, text_of};
+pub use untyped::{ElementLoop, InMemory, Untyped, guarded};
 pub use variants::{Stats, Variants};
 
 #[cfg(doctest)]

@@ -35,6 +35,22 @@ pub struct Partial {
     depth: usize,
 }
 
+impl Program {
+    /// A function with what is fixed, by its [key](Partial::key).
+    ///
+    /// # Safety
+    /// As for [`Program::partial`].
+    ///
+    /// # Errors
+    /// It is no key of this program.
+    pub unsafe fn partial_by_key(&self, key: &[u8]) -> Result<Partial, Error> {
+        match fixed::depth(key, self.signatures()) {
+            Ok(depth) => Ok(Partial::of(self.clone(), key, depth)),
+            Err(why) => Err(Error::System(why.into())),
+        }
+    }
+}
+
 impl Partial {
     /// A function of which nothing is fixed.
     pub(crate) fn new(program: Program, function: usize) -> Partial {
@@ -50,7 +66,8 @@ impl Partial {
         &mut self.key
     }
 
-    pub(crate) fn key(&self) -> &[u8] {
+    /// The function with what is fixed, as bytes: [`Program::partial_by_key`] of the same program, compiled anew, makes the same of them.
+    pub fn key(&self) -> &[u8] {
         &self.key
     }
 
@@ -145,7 +162,7 @@ impl Partial {
     }
 
     /// The positions of the parameters that are fixed.
-    pub(crate) fn fixed_parameters(&self) -> Vec<usize> {
+    pub fn fixed_parameters(&self) -> Vec<usize> {
         fixed::entries(&self.key).map(|(param, _)| param).collect()
     }
 

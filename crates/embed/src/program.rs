@@ -7,7 +7,7 @@ use crate::error::{Diagnostic, Error, Fault, diagnostics};
 use crate::fixed::Fix;
 use crate::partial::Partial;
 use crate::shape::{difference, text_of};
-use crate::variants::{Kept, Stats, Variant, Variants};
+use crate::variants::{Kept, Shims, Stats, Variant, Variants};
 use nyala_driver::run::Loaded;
 use nyala_driver::variants::STATICS;
 use nyala_driver::{Files, FrontEnd, Graph, Options, Report, explain};
@@ -39,6 +39,8 @@ struct Inner {
     header: Header,
     /// Where the functions are, in the order of the signatures.
     addresses: Vec<usize>,
+    /// What calls them with arguments in memory.
+    shims: Vec<Shims>,
     warnings: Vec<Diagnostic>,
 }
 
@@ -85,7 +87,7 @@ impl Program {
         n_variants: usize,
     ) -> Result<Program, Error> {
         let lookup = |symbol: &str| loaded.jit.lookup(symbol).map_err(|d| Error::of(&Report::default().report(*d)));
-        let addresses = signatures.functions.iter().map(|f| lookup(&f.symbol)).collect::<Result<_, _>>()?;
+        let addresses: Vec<usize> = signatures.functions.iter().map(|f| lookup(&f.symbol)).collect::<Result<_, _>>()?;
         let mut statics = vec![0u64; variables.len()];
         if !variables.is_empty() {
             let address = lookup(STATICS)?;
@@ -104,14 +106,11 @@ impl Program {
             _code: Code::new(loaded.jit),
             signatures,
             header,
+            shims: addresses.iter().map(|_| Shims::default()).collect(),
             addresses,
             warnings: diagnostics(&loaded.report),
         };
         Ok(Program { inner: Arc::new(inner) })
-    }
-
-    pub(crate) fn signatures(&self) -> &Signatures {
-        &self.inner.signatures
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -131,6 +130,16 @@ impl Program {
     pub(crate) fn address(&self, symbol: &str) -> usize {
         let index = self.signatures().functions.iter().position(|f| f.symbol == symbol);
         index.map_or(0, |index| self.inner.addresses[index])
+    }
+
+    /// What calls a function, by its position, with arguments in memory.
+    pub(crate) fn shims(&self, function: usize) -> &Shims {
+        &self.inner.shims[function]
+    }
+
+    /// The types of the exported functions, and the structs that they use.
+    pub fn signatures(&self) -> &Signatures {
+        &self.inner.signatures
     }
 
     /// Whether both are the same program.

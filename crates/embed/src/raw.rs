@@ -17,8 +17,8 @@ pub struct Fixable<'a> {
     param: usize,
 }
 
-/// Size and alignment of a type in bytes; `None` if there is an address in it.
-fn layout(ty: &ExportedType, all: &Signatures) -> Option<(usize, usize)> {
+/// Size and alignment of a type in bytes, as C has them; `None` if there is an address in it, or no other language has the type.
+pub fn layout(ty: &ExportedType, all: &Signatures) -> Option<(usize, usize)> {
     match ty {
         ExportedType::Prim(prim) => {
             let bytes = (prim.bits() as usize).div_ceil(8);

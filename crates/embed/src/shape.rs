@@ -135,7 +135,7 @@ impl Shape {
 }
 
 /// An exported type as the program writes it.
-pub(crate) fn text_of(ty: &ExportedType, all: &Signatures) -> String {
+pub fn text_of(ty: &ExportedType, all: &Signatures) -> String {
     match ty {
         ExportedType::Unit => "()".into(),
         ExportedType::Prim(prim) => prim.name().into(),
@@ -149,7 +149,7 @@ pub(crate) fn text_of(ty: &ExportedType, all: &Signatures) -> String {
             let params: Vec<String> = params.iter().map(|ty| text_of(ty, all)).collect();
             format!("fn({}) -> {}", params.join(", "), text_of(result, all))
         }
-        ExportedType::Other => "a type that Rust does not have".into(),
+        ExportedType::Other => "a type that only Impala has".into(),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::compiler::on_large_stack;
 use crate::error::{Diagnostic, Error, diagnostics};
 use crate::fixed;
 use crate::program::Program;
+use nyala_driver::shims::{Elements, SHIM, SHIMMED};
 use nyala_driver::variants::GENERIC;
 use nyala_driver::{Fixed, Graph, Timing, explain};
 use rustc_hash::FxHashMap;
@@ -75,6 +76,15 @@ pub(crate) struct Variant {
     stand_in: OnceLock<Result<Built, Error>>,
     /// Types that were compared with the program's.
     types: OnceLock<TypeId>,
+    /// What calls the code with arguments in memory.
+    shims: Shims,
+}
+
+/// The [shims](nyala_driver::shims) of a function, which are made when somebody wants them first.
+#[derive(Default)]
+pub(crate) struct Shims {
+    call: OnceLock<Result<Built, Error>>,
+    loops: Mutex<Vec<(Elements, Arc<OnceLock<Result<Built, Error>>>)>>,
 }
 
 /// The code of a variant.
@@ -142,6 +152,7 @@ impl Kept {
                         built: OnceLock::new(),
                         stand_in: OnceLock::new(),
                         types: OnceLock::new(),
+                        shims: Shims::default(),
                     });
                     state.all.insert(key, (variant.clone(), state.uses));
                     variant
@@ -265,6 +276,10 @@ impl Variant {
         let _ = self.types.set(TypeId::of::<(A, R)>());
     }
 
+    pub(crate) fn shims(&self) -> &Shims {
+        &self.shims
+    }
+
     pub(crate) fn explain(program: &Program, key: &[u8]) -> Result<String, Error> {
         on_large_stack(|| {
             let graph = graph(program, key)?;
@@ -272,6 +287,51 @@ impl Variant {
             let text = explain::text(&explained.report, None, usize::MAX);
             text.map_err(|d| Error::of(&explained.residual.report.report(*d)))
         })
+    }
+}
+
+impl Shims {
+    /// The address of the shim of the function at an address, which has no parameters at the positions `fixed`.
+    pub(crate) fn call(
+        &self,
+        program: &Program,
+        symbol: &str,
+        fixed: &[usize],
+        address: usize,
+    ) -> Result<usize, Error> {
+        let built = self.call.get_or_init(|| {
+            on_large_stack(|| {
+                let graph = program.graph().0.shim(symbol, fixed).map_err(|failed| Error::of(&failed))?;
+                Built::of(&graph, SHIM, &[(SHIMMED, address)])
+            })
+        });
+        built.as_ref().map(|built| built.address).map_err(Error::clone)
+    }
+}
+
+impl Shims {
+    /// The address of a loop with the code of a key.
+    pub(crate) fn element_loop(&self, program: &Program, key: &[u8], elements: Elements) -> Result<usize, Error> {
+        let loops = || self.loops.lock().unwrap_or_else(|e| e.into_inner());
+        let known = loops().iter().find(|(other, _)| *other == elements).map(|(_, built)| built.clone());
+        let built = known.unwrap_or_else(|| {
+            let mut loops = loops();
+            // Another thread may have been faster.
+            if let Some((_, built)) = loops.iter().find(|(other, _)| *other == elements) {
+                return built.clone();
+            }
+            loops.push((elements, Arc::default()));
+            loops[loops.len() - 1].1.clone()
+        });
+        let built = built.get_or_init(|| {
+            on_large_stack(|| {
+                let variant = fixed::variant(key, program.signatures()).map_err(|why| Error::Bug(why.into()))?;
+                let (graph, statics) = program.graph();
+                let graph = graph.element_loop(&variant, elements, statics).map_err(|failed| Error::of(&failed))?;
+                Built::of(&graph, SHIM, &[])
+            })
+        });
+        built.as_ref().map(|built| built.address).map_err(Error::clone)
     }
 }
 

@@ -13,8 +13,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -68,13 +68,39 @@ fn build(n: usize, joins: bool) -> Option<ThreadPool> {
     builder().num_threads(n - 1).build().ok()
 }
 
+/// A pool that is made when it is needed first, and anew in a process that was forked.
+struct Made {
+    pool: AtomicPtr<Option<ThreadPool>>,
+    making: Mutex<()>,
+}
+
+static MAIN_POOL: Made = Made { pool: AtomicPtr::new(std::ptr::null_mut()), making: Mutex::new(()) };
+
+impl Made {
+    fn get(&self, make: impl FnOnce() -> Option<ThreadPool>) -> Option<&'static ThreadPool> {
+        let there = || {
+            // SAFETY: it is null or was leaked.
+            unsafe { self.pool.load(Ordering::Acquire).as_ref() }
+        };
+        let pool = there().unwrap_or_else(|| {
+            heed_forks();
+            let _making = self.making.lock().unwrap_or_else(|e| e.into_inner());
+            there().unwrap_or_else(|| {
+                let pool = Box::leak(Box::new(make()));
+                self.pool.store(pool, Ordering::Release);
+                pool
+            })
+        });
+        pool.as_ref()
+    }
+}
+
 /// The pool for all loops that do not request more threads than the default. `None`: the system has no more threads.
 fn main_pool() -> Option<&'static ThreadPool> {
-    static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
     // A member shares work without waiting to be scheduled, but must live as long as the pool: so only the program's
     // own thread joins.
     let joins = || is_main_thread() || crate::stack::is_program_thread();
-    POOL.get_or_init(|| build(nyala_num_threads() as usize, joins())).as_ref()
+    MAIN_POOL.get(|| build(nyala_num_threads() as usize, joins()))
 }
 
 #[cfg(target_os = "linux")]
@@ -88,10 +114,13 @@ fn is_main_thread() -> bool {
     false
 }
 
-/// Pools with more threads than the main one, for loops that request them.
+/// Pools with more threads than the main one.
+static LARGE_POOLS: Mutex<Vec<(usize, Arc<ThreadPool>)>> = Mutex::new(Vec::new());
+
+/// A pool with more threads than the main one, for loops that request them.
 fn large_pool(n: usize) -> Option<Arc<ThreadPool>> {
-    static POOLS: Mutex<Vec<(usize, Arc<ThreadPool>)>> = Mutex::new(Vec::new());
-    let mut pools = POOLS.lock().unwrap_or_else(|e| e.into_inner());
+    heed_forks();
+    let mut pools = LARGE_POOLS.lock().unwrap_or_else(|e| e.into_inner());
     if let Some((_, pool)) = pools.iter().find(|p| p.0 == n) {
         return Some(pool.clone());
     }
@@ -526,6 +555,7 @@ pub unsafe extern "C" fn nyala_spawn(handle: i32, body: ThreadBody, env: *mut c_
         RUNNING.fetch_sub(1, Ordering::Release);
         fault
     };
+    heed_forks();
     RUNNING.fetch_add(1, Ordering::Relaxed);
     match std::thread::Builder::new().name("spawned".into()).stack_size(THREAD_STACK).spawn(run) {
         Ok(thread) => with_threads(|threads| drop(threads.insert(handle, Some(thread)))),
@@ -561,6 +591,62 @@ pub extern "C" fn nyala_sync(handle: i32) {
         None => fail(&format!("`sync` of {handle}, which is no handle of a thread, or was waited for before")),
     }
 }
+
+/// What is locked while the process forks, so that no thread that the child lacks holds it.
+struct Forking {
+    _making: MutexGuard<'static, ()>,
+    large: MutexGuard<'static, Vec<(usize, Arc<ThreadPool>)>>,
+    threads: MutexGuard<'static, Option<HashMap<i32, Option<Spawned>>>>,
+    waiting: MutexGuard<'static, Option<Thread>>,
+}
+
+thread_local! {
+    static FORKING: Cell<Option<Forking>> = const { Cell::new(None) };
+}
+
+/// Makes forked processes begin without threads: a child has only the one that forked. See Note [Forks].
+fn heed_forks() {
+    extern "C" fn before() {
+        fn lock<T>(of: &'static Mutex<T>) -> MutexGuard<'static, T> {
+            of.lock().unwrap_or_else(|e| e.into_inner())
+        }
+        FORKING.set(Some(Forking {
+            _making: lock(&MAIN_POOL.making),
+            large: lock(&LARGE_POOLS),
+            threads: lock(&THREADS),
+            waiting: lock(&TEAM.waiting),
+        }));
+    }
+    extern "C" fn in_parent() {
+        drop(FORKING.take());
+    }
+    extern "C" fn in_child() {
+        let Some(mut held) = FORKING.take() else { return };
+        MAIN_POOL.pool.store(std::ptr::null_mut(), Ordering::Relaxed);
+        // To drop these would wait for threads that there are not.
+        std::mem::forget(std::mem::take(&mut *held.large));
+        std::mem::forget(held.threads.take());
+        RUNNING.store(0, Ordering::Relaxed);
+        *held.waiting = None;
+        let Team { current, n_inside, is_taken, n_loops: _, n_members, waiting: _, is_waiting } = &TEAM;
+        current.0.store(0, Ordering::Relaxed);
+        n_inside.0.store(0, Ordering::Relaxed);
+        is_taken.0.store(false, Ordering::Relaxed);
+        n_members.store(0, Ordering::Relaxed);
+        is_waiting.store(false, Ordering::Relaxed);
+        IN_TEAM.set(false);
+    }
+    static HEEDED: Once = Once::new();
+    // SAFETY: the functions may be called in any thread that forks.
+    HEEDED.call_once(|| _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) });
+}
+
+// Note [Forks]
+//
+// A forked process has the memory of its parent, but only the thread that forked: pools whose workers are gone, a team whose members
+// never come. So it begins without them, and makes a pool of its own when a loop needs one. What the old ones had is left. The thread
+// may be a worker of the old pool; `rayon` lets it spawn work in another one. A program that forks in the middle of a loop gets back
+// to that loop in both processes, and the child does not wait for iterations that other threads had begun.
 
 // Note [The team]
 //
@@ -638,6 +724,42 @@ mod tests {
         };
         many(1);
         std::thread::scope(|s| (2..5).for_each(|seed| drop(s.spawn(move || many(seed)))));
+    }
+
+    /// A child has loops again, also if other threads of its parent are in some when it is forked, and so has its parent.
+    #[test]
+    fn forked_processes_have_threads() {
+        check(0, 0, 200, true);
+        check(67, 0, 200, false);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            let busy = || {
+                while !stop.load(Ordering::Relaxed) {
+                    check(0, 0, 50, true);
+                }
+            };
+            (0..2).for_each(|_| drop(s.spawn(busy)));
+            for _ in 0..5 {
+                // SAFETY: the child does what this test is about, and leaves.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    // SAFETY: ends the child, if it hangs.
+                    unsafe { libc::alarm(60) };
+                    check(0, 0, 200, true);
+                    check(0, 0, 200, false);
+                    check(67, 0, 200, false);
+                    // SAFETY: ends the child.
+                    unsafe { libc::_exit(7) };
+                }
+                let mut status = 0;
+                // SAFETY: waits for the child, whose status is written.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "status {status:#x}");
+                check(0, 0, 200, true);
+                check(67, 0, 200, false);
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]

@@ -90,6 +90,14 @@ impl Header {
 }
 
 impl Declared {
+    /// The comment above the function, without its slashes; empty if there is none.
+    pub fn text_of_comment(&self) -> String {
+        let lines: Vec<&str> = self.comment.lines().filter_map(|line| line.strip_prefix("//")).collect();
+        // A blank after the slashes is no part of the text.
+        let lines: Vec<&str> = lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        lines.join("\n")
+    }
+
     /// The declaration, as in `float f(const float *a)`, without the parameters at the positions `fixed`.
     ///
     /// # Errors

@@ -383,8 +383,9 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         phase("tests of the crates");
         tally.add(if quick { changed_crate_tests()? } else { crate_tests(&["--tests"], &[])? });
         if !quick {
-            // No default member: whoever builds the others does not link the compiler into this library, too.
-            tally.add(crate_tests(&["--tests", "--package", "nyala-capi"], &[])?);
+            // No default members: whoever builds the others does not link the compiler into these libraries, too.
+            let libraries = ["--tests", "--package", "nyala-capi", "--package", "nyala-python"];
+            tally.add(crate_tests(&libraries, &[])?);
             phase("programs with a small budget");
             tally.add(budgets::run(GATE_BUDGETS));
         }

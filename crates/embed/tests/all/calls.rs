@@ -103,3 +103,88 @@ fn twelve_parameters_are_passed() -> Result<(), Error> {
     assert_eq!(weigh.call((1, 2.0, 3, 4.0, 5, 6.0, 7, 8.0, 9, 10.0, 11, 12.0)), f64::from(expected));
     Ok(())
 }
+
+#[test]
+fn arguments_are_in_memory() -> Result<(), Error> {
+    let program = Program::from_source(
+        "memory.impala",
+        "
+        use std::slice::*;
+        struct Curve { scale: f64, n: i8 }
+        static mut CALLS = 0;
+        // How often.
+        //
+        extern fn calls() -> i32 { CALLS }
+        extern fn all(x: u8, c: Curve, a: Slice[f64], b: bool, f: f16) -> Curve {
+            CALLS++;
+            Curve { scale: c.scale * a(1) + x as f64 + f as f64, n: if b { c.n } else { 0i8 } }
+        }
+        extern fn fail() -> () { panic(\"no\") }
+        extern fn twice(f: fn(i32) -> i32, x: i32) -> i32 { f(f(x)) }
+        extern fn next(x: i32) -> i32 { x + 1 }
+        ",
+    )?;
+    let all = program.untyped("all")?;
+    let names: Vec<&str> = all.parameters().map(|(name, _)| name).collect();
+    assert_eq!(names, ["x", "c", "a", "b", "f"]);
+    let elements = [0.5, 3.0];
+    let slice = (elements.as_ptr(), 2i64);
+    // Half of 1 is 0x3800 as a float of 16 bits.
+    let (x, c, b, f) = (200u8, (2.0f64, -7i8), true, 0x3800u16);
+    let mut result = (0f64, 0i8);
+    let addresses = |result: &mut (f64, i8)| -> [*const (); 6] {
+        let at = |address: *const u8| address.cast();
+        [
+            at(&raw const x),
+            at((&raw const c).cast()),
+            at((&raw const slice).cast()),
+            at((&raw const b).cast()),
+            at((&raw const f).cast()),
+            at(std::ptr::from_mut(result).cast()),
+        ]
+    };
+    // SAFETY: tuples of these types lie as C's structs do; the addresses are of the function's types.
+    unsafe { all.in_memory()?.try_call(&addresses(&mut result)) }?;
+    assert_eq!(result, (206.5, -7));
+    // A variant takes what is left.
+    // SAFETY: the functions access what they are given.
+    let fixed = unsafe { all.partial() }.fix("x", 100u8)?.fix("b", false)?.build_untyped()?;
+    let left = addresses(&mut result);
+    // SAFETY: as above.
+    unsafe { fixed.in_memory()?.try_call(&[left[1], left[2], left[4], left[5]]) }?;
+    assert_eq!(result, (106.5, 0));
+
+    let calls = program.untyped("calls")?;
+    let mut n = 0i32;
+    // SAFETY: as above.
+    unsafe { calls.in_memory()?.try_call(&[(&raw mut n).cast_const().cast()]) }?;
+    assert_eq!((n, &*calls.comment()), (2, "How often.\n"));
+    // SAFETY: as above.
+    let fault = unsafe { program.untyped("fail")?.in_memory()?.try_call(&[]) }.expect_err("it panics");
+    assert_eq!(fault.message, "no");
+
+    let twice = program.untyped("twice")?;
+    let refused = twice.in_memory().err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(refused.contains("`twice` is called from another language with a function as an argument"), "{refused}");
+    let next = program.untyped("next")?;
+    // SAFETY: these access no memory.
+    let twice = unsafe { twice.partial() }.fix("f", unsafe { next.partial() })?.build_untyped()?;
+    // SAFETY: as above.
+    let again = unsafe { program.partial_by_key(twice.partial().key()) }?.build_untyped()?;
+    assert_eq!(again.address(), twice.address());
+    // SAFETY: as above.
+    let key = unsafe { twice.partial() }.key().to_vec();
+    for n in 0..key.len() {
+        // SAFETY: as above.
+        let broken = [unsafe { program.partial_by_key(&key[..n]) }, unsafe {
+            program.partial_by_key(&[&key[..n], &[9]].concat())
+        }];
+        assert!(broken.iter().all(|made| made.is_err() || n == 4), "{n} bytes");
+    }
+    let twice = twice.in_memory()?;
+    let (x, mut y) = (1i32, 0i32);
+    // SAFETY: as above.
+    unsafe { twice.try_call(&[(&raw const x).cast(), (&raw mut y).cast_const().cast()]) }?;
+    assert_eq!(y, 3);
+    Ok(())
+}

@@ -171,7 +171,7 @@ fn what_rust_does_not_have_is_refused() -> Result<(), Error> {
          extern fn slices(a: &[f32], n: i64) -> f32 { a(n) }",
     )?;
     let text = difference::<(i64,), i32>(p, "pair");
-    assert_eq!(text, "parameter `p` is `i64` here, `a type that Rust does not have` in the program");
+    assert_eq!(text, "parameter `p` is `i64` here, `a type that only Impala has` in the program");
     assert_eq!(difference::<(f32,), f32>(p, "four"), "parameter `a` is `f32` here, `[f32 * 4]` in the program");
     let text = difference::<(Slice<f32>,), f32>(p, "slices");
     assert_eq!(text, "it has 1 parameter here, 2 in the program");
