@@ -167,7 +167,8 @@ pub fn of_use(view: &View, path: &str, uri: &Uri, folders: &[PathBuf]) -> Vec<Co
     let mut items = Vec::new();
     let prefix: Vec<&str> = path.split("::").filter(|name| !name.is_empty()).collect();
     let mut libraries: Vec<String> = libraries::names().map(String::from).collect();
-    libraries.extend(libraries::exports(folders).into_iter().map(|e| e.path));
+    let shelves = libraries::Shelves { folders: folders.to_vec(), ..libraries::Shelves::default() };
+    libraries.extend(libraries::exports(&shelves).into_iter().map(|e| e.path));
     libraries.sort();
     libraries.dedup();
     let mut next: Vec<&str> = Vec::new();
