@@ -142,7 +142,7 @@ pub fn items(view: &View, asked: &Asked, uri: &Uri, at: u32) -> Vec<CompletionIt
     let names = match asked {
         Asked::Member => view.checked.members(file, at),
         Asked::Path { before } => match view.checked.name_at(file, *before) {
-            Some((_, symbol)) => view.checked.members_of(symbol, file),
+            Some((_, symbol)) => view.checked.members_of(symbol, file, *before),
             None => Vec::new(),
         },
         Asked::Name => view.checked.scope(file, at),
@@ -195,7 +195,7 @@ pub fn of_use(view: &View, path: &str, uri: &Uri, folders: &[PathBuf]) -> Vec<Co
         None => None,
     };
     let members = match module {
-        Some(symbol) => view.checked.members_of(symbol, file),
+        Some(symbol) => view.checked.members_of(symbol, file, 0),
         None if prefix.is_empty() => view.checked.scope(file, 0),
         None => Vec::new(),
     };
