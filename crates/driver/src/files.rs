@@ -6,7 +6,7 @@
 
 use crate::diagnostics::{cannot_write, module_twice, no_such_library, no_such_module, package_twice};
 use crate::front::Trees;
-use crate::libraries;
+use crate::libraries::{self, Shelves};
 use crate::packages::{self, PackageId, Packages};
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_syntax::ast::{ExprKind, Item, ItemKind, Module, Name, Stmt, Use};
@@ -71,6 +71,8 @@ pub(crate) struct Loader<'a> {
     all_names: Names,
     /// The libraries that are read or missing, with the packages they belong to.
     libraries: BTreeMap<String, Option<PackageId>>,
+    /// The errors about files of modules, by number, with the modules' names.
+    missing: Vec<(usize, Box<str>)>,
 }
 
 impl<'a> Loader<'a> {
@@ -94,6 +96,7 @@ impl<'a> Loader<'a> {
             names: HashMap::new(),
             all_names: Names::new(),
             libraries: BTreeMap::new(),
+            missing: Vec::new(),
         };
         for file in &loader.queue {
             loader.places.insert((false, identity(Path::new(&file.name))), None);
@@ -101,6 +104,7 @@ impl<'a> Loader<'a> {
         loader.read_queue();
         // Manifests come after the program's files, whose numbers do not depend on them.
         loader.packages = packages::find(loader.trees);
+        loader.trees.set_shelves(loader.shelves(), before);
         loader.owners.fill(loader.packages.root());
         let mut n_seen = 0;
         while n_seen < loader.trees.all().len() {
@@ -111,6 +115,20 @@ impl<'a> Loader<'a> {
             loader.read_queue();
         }
         loader.hide_libraries();
+        loader.find_missing();
+    }
+
+    /// Adds hints to errors about files of modules: where others have that name.
+    fn find_missing(&mut self) {
+        for (error, name) in std::mem::take(&mut self.missing) {
+            let all = self.trees.exports().iter();
+            let found =
+                all.filter(|l| l.is_called(&name)).map(|l| no_such_module::elsewhere(&l.path, l.file.as_deref()));
+            let hints: Vec<String> = found.collect();
+            if let Some(error) = self.trees.report.sink.diagnostics.get_mut(error) {
+                error.hints.extend(hints);
+            }
+        }
     }
 
     fn read_queue(&mut self) {
@@ -154,6 +172,8 @@ impl<'a> Loader<'a> {
                 let text = match self.trees.files().read(&place) {
                     Ok(text) => text,
                     Err(e) => {
+                        // Where libraries lie is known later.
+                        self.missing.push((self.trees.report.sink.diagnostics.len(), m.name.text.clone()));
                         let error = no_such_module::error(m.name.span, &m.name.text, &place, &e);
                         self.trees.report.sink.push(error);
                         lost = true;
@@ -268,10 +288,25 @@ impl<'a> Loader<'a> {
         if self.all_names.contains(names[0]) {
             return true;
         }
-        self.trees.report.sink.push(no_such_library::error(span, &names.join("::"), &searched));
+        let all = self.trees.exports().iter().map(|l| (&*l.path, l.file.as_deref()));
+        let found = no_such_library::error(span, &names.join("::"), &searched, all);
+        self.trees.report.sink.push(found);
         // A library is only searched once.
         self.libraries.insert(names.join("::"), owner);
         false
+    }
+
+    /// Where libraries lie that the program could use.
+    fn shelves(&self) -> Shelves {
+        let folder = |name: &String| Path::new(name).parent().map(Path::to_path_buf);
+        let mut beside: Vec<PathBuf> = self.file_names.iter().filter_map(folder).collect();
+        beside.dedup();
+        Shelves {
+            beside,
+            packages: self.packages.seen_by_root(),
+            folders: self.trees.options.library_folders.clone(),
+            own: self.file_names.iter().map(|name| identity(Path::new(name))).collect(),
+        }
     }
 
     /// The folders in which file `m` finds libraries whose first name is `name`, with the packages they belong to.

@@ -16,6 +16,7 @@
 
 use crate::diagnostics::no_such_static;
 use crate::files::Loader;
+use crate::libraries::Shelves;
 use crate::report::{Failed, Report};
 use crate::{Options, libraries, tuning};
 use nyala_base::{Diagnostic, FileId, Sink, Span};
@@ -85,6 +86,8 @@ pub struct Trees {
     /// The file of tuned values for statics, if there is one that is used.
     tuned: Option<FileId>,
     parsed: Vec<Parsed>,
+    /// Where libraries lie, for hints.
+    shelves: Shelves,
     /// The names of all libraries, once a hint needed them.
     exports: Arc<OnceLock<Vec<Exports>>>,
 }
@@ -96,7 +99,6 @@ impl Trees {
     }
 
     fn parse(options: Options, files: Files, before: Option<&Trees>) -> Trees {
-        let exports = before.filter(|b| b.options.library_folders == options.library_folders);
         let mut trees = Trees {
             report: Report::default(),
             files,
@@ -104,7 +106,8 @@ impl Trees {
             n_program: 0,
             tuned: None,
             parsed: Vec::new(),
-            exports: exports.map_or_else(Arc::default, |b| b.exports.clone()),
+            shelves: Shelves::default(),
+            exports: Arc::default(),
             options: options.clone(),
         };
         let mut report = Report::default();
@@ -149,6 +152,19 @@ impl Trees {
     /// The trees of all files but the prelude; those of the program come first.
     pub fn all(&self) -> &[Arc<ast::Module>] {
         &self.modules
+    }
+
+    /// Notes where libraries lie.
+    pub(crate) fn set_shelves(&mut self, shelves: Shelves, before: Option<&Trees>) {
+        if let Some(before) = before.filter(|b| b.shelves == shelves) {
+            self.exports = before.exports.clone();
+        }
+        self.shelves = shelves;
+    }
+
+    /// The names of all libraries. Only hints ask for them.
+    pub(crate) fn exports(&self) -> &[Exports] {
+        self.exports.get_or_init(|| libraries::exports(&self.shelves))
     }
 
     /// Adds a file that was loaded.
@@ -268,8 +284,8 @@ impl FrontEnd {
         let all_libraries = trees.libraries().iter().chain(&prelude);
         trees.report.libraries = all_libraries.filter_map(|m| m.file).collect();
         let mut report = trees.report.clone();
-        let (folders, known) = (options.library_folders.clone(), trees.exports.clone());
-        let exports = move || known.get_or_init(|| libraries::exports(&folders)).clone();
+        let (shelves, known) = (trees.shelves.clone(), trees.exports.clone());
+        let exports = move || known.get_or_init(|| libraries::exports(&shelves)).clone();
         let checked = report.time(
             &options,
             "check",

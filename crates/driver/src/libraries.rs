@@ -6,6 +6,7 @@ use crate::front::Files;
 use crate::packages::PackageId;
 use nyala_base::{Sink, Sources};
 use nyala_sema::Exports;
+use nyala_syntax::ast::ItemKind;
 use std::path::{Path, PathBuf};
 
 /// The name and text of the prelude, which is in scope in every program, unless `--no-prelude` is given.
@@ -119,23 +120,55 @@ pub fn siblings(path: &Path) -> Option<(bool, Vec<PathBuf>)> {
 
 /// Limit on the files in folders of libraries that are read for a hint.
 const MAX_FILES: usize = 1000;
+/// Limit on the folders in one beside a program, which may be a user's home.
+const MAX_DEPTH_BESIDE: u32 = 1;
 
-/// The names of all libraries: of those that are embedded, and those in `folders`.
-pub fn exports(folders: &[PathBuf]) -> Vec<Exports> {
+/// Where a program finds libraries that do not come with the compiler, for hints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shelves {
+    /// The folders of the program's files.
+    pub beside: Vec<PathBuf>,
+    /// Sources of packages, with the name of each.
+    pub packages: Vec<(PathBuf, String)>,
+    /// Folders with libraries of any name.
+    pub folders: Vec<PathBuf>,
+    /// The files of the program, which are no libraries.
+    pub own: Vec<PathBuf>,
+}
+
+/// The names of all libraries: of those that are embedded, and those on the shelves.
+pub fn exports(shelves: &Shelves) -> Vec<Exports> {
     let mut sources = Sources::new();
-    let mut exports = |path: &str, text: String| {
-        let file = sources.add(path, text);
-        Exports::of(path, &nyala_syntax::parse(file, sources.text(file), &mut Sink::default()))
+    let mut exports = |path: &str, name: &str, text: String| {
+        let file = sources.add(name, text);
+        let module = nyala_syntax::parse(file, sources.text(file), &mut Sink::default());
+        // Files beside a program may be programs of their own.
+        if module.items.iter().any(|i| matches!(&i.kind, ItemKind::Fn(f) if &*f.name.text == "main")) {
+            return Vec::new();
+        }
+        Exports::of(path, &module)
     };
-    let mut all: Vec<Exports> = EMBEDDED.iter().flat_map(|(path, _, text)| exports(path, text.to_string())).collect();
-    let mut work: Vec<(PathBuf, String)> = folders.iter().map(|f| (f.clone(), String::new())).collect();
+    let embedded = EMBEDDED.iter().flat_map(|(path, name, text)| exports(path, name, text.to_string()));
+    let mut all: Vec<Exports> = embedded.collect();
+    // Folders, what their libraries' names begin with, the only name of their entries if there is one, and how deep they go.
+    let mut work: Vec<(PathBuf, String, Option<&str>, u32)> = Vec::new();
+    work.extend(shelves.beside.iter().map(|f| (f.clone(), String::new(), None, MAX_DEPTH_BESIDE)));
+    work.extend(shelves.packages.iter().map(|(f, name)| (f.clone(), String::new(), Some(&**name), u32::MAX)));
+    work.extend(shelves.folders.iter().map(|f| (f.clone(), String::new(), None, u32::MAX)));
+    let mut seen: Vec<PathBuf> = shelves.own.clone();
     let mut n_files = 0;
-    while let Some((folder, prefix)) = work.pop() {
-        let mut entries: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().collect();
+    while let Some((folder, prefix, only, depth)) = work.pop() {
+        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let entries = std::fs::read_dir(here).into_iter().flatten().flatten();
+        let mut entries: Vec<_> = entries.filter(|e| !e.file_name().as_encoded_bytes().starts_with(b".")).collect();
         entries.sort_by_key(std::fs::DirEntry::path);
         for entry in entries {
-            let path = entry.path();
+            let path = folder.join(entry.file_name());
             let Some(name) = path.file_stem().and_then(|n| n.to_str()) else { continue };
+            let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+            if !is_name || only.is_some_and(|only| only != name) {
+                continue;
+            }
             let library = format!("{prefix}{name}");
             n_files += 1;
             if n_files > MAX_FILES {
@@ -143,11 +176,20 @@ pub fn exports(folders: &[PathBuf]) -> Vec<Exports> {
             }
             // A link may lead back to a folder around it.
             if entry.file_type().is_ok_and(|t| t.is_dir()) {
-                work.push((path, library + "::"));
+                if depth > 0 {
+                    work.push((path, library + "::", None, depth - 1));
+                }
             } else if path.extension().is_some_and(|e| e == "impala")
+                && let identity = crate::files::identity(&path)
+                && !seen.contains(&identity)
                 && let Ok(text) = crate::files::read(&path)
             {
-                all.extend(exports(&library, text));
+                seen.push(identity);
+                let file = path.display().to_string();
+                for mut found in exports(&library, &file, text) {
+                    found.file = Some(file.clone());
+                    all.push(found);
+                }
             }
         }
     }

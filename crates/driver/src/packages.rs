@@ -89,6 +89,13 @@ impl Packages {
         self.all[package].folder.join("src")
     }
 
+    /// The sources of the root package and of those that it depends on, with their names.
+    pub fn seen_by_root(&self) -> Vec<(PathBuf, String)> {
+        let Some(root) = self.all.first() else { return Vec::new() };
+        let seen = std::iter::once(0).chain(root.dependencies.values().copied());
+        seen.map(|p| (self.sources(p), self.all[p].name.clone())).collect()
+    }
+
     /// The name of a package.
     pub fn name(&self, package: PackageId) -> &str {
         &self.all[package].name

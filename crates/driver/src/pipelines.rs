@@ -346,15 +346,22 @@ pub enum Form {
     Flat,
 }
 
-/// Calls an exported function of a program.
-pub type Call<'w> = Box<dyn Fn(&str) -> Result<bool, Failed> + 'w>;
+/// Calls an exported function of a program, of type `fn() -> i32` or `fn() -> bool`; of a `bool`, only the lowest bit counts.
+pub type Call<'w> = Box<dyn Fn(&str) -> Result<i32, Failed> + 'w>;
 
 /// A program that is ready to run.
 pub struct Ready<'w> {
     /// What was found when it was compiled.
     pub report: Report,
-    /// Calls an exported function of type `fn() -> bool` by its name.
+    /// Calls an exported function by its name.
     pub call: Call<'w>,
+}
+
+impl Ready<'_> {
+    /// Whether an exported function of type `fn() -> bool` gives `true`.
+    pub fn holds(&self, name: &str) -> Result<bool, Failed> {
+        Ok((self.call)(name)? & 1 != 0)
+    }
 }
 
 /// A program of the system that a back end uses.

@@ -25,7 +25,7 @@ pub struct Loaded {
 
 /// Makes a program ready to be interpreted.
 pub(crate) fn ready_interpreted(graph: &Graph) -> Result<Ready<'_>, Failed> {
-    Ok(Ready { report: graph.report.clone(), call: Box::new(|name| graph.interpret_bool(name)) })
+    Ok(Ready { report: graph.report.clone(), call: Box::new(|name| graph.interpret_number(name)) })
 }
 
 /// Makes a program ready to run as native code in memory.
@@ -39,7 +39,7 @@ pub(crate) fn ready_by_c(graph: &Graph) -> Result<Ready<'_>, Failed> {
 }
 
 fn ready(loaded: Loaded) -> Ready<'static> {
-    Ready { report: loaded.report.clone(), call: Box::new(move |name| loaded.call_bool(name)) }
+    Ready { report: loaded.report.clone(), call: Box::new(move |name| loaded.call_i32(name)) }
 }
 
 impl Flat {
@@ -139,10 +139,15 @@ impl Loaded {
 }
 
 impl Graph {
+    /// Calls an exported function of type `fn() -> i32` or `fn() -> bool` by the interpreter.
+    pub fn interpret_number(&self, name: &str) -> Result<i32, Failed> {
+        let results = interpret_root(&self.world, &self.report, name, &[], &nyala_interp::Options::default())?;
+        Ok(results.first().map_or(0, |&r| r as i32))
+    }
+
     /// Calls an exported function of type `fn() -> bool` by the interpreter.
     pub fn interpret_bool(&self, name: &str) -> Result<bool, Failed> {
-        let results = interpret_root(&self.world, &self.report, name, &[], &nyala_interp::Options::default())?;
-        Ok(results.first().is_some_and(|r| r & 1 != 0))
+        Ok(self.interpret_number(name)? & 1 != 0)
     }
 
     /// Runs an entry function, of the types that [`Loaded::run`] takes, by the interpreter.

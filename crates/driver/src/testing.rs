@@ -6,15 +6,19 @@
 //! fn test_sort() -> () { assert(…) }     comes to its end; one of type `fn() -> bool` gives `true`
 //! ```
 
+mod given;
+
 use crate::Options;
 use crate::front::{Files, FrontEnd};
 use crate::graph::Graph;
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::report::{Failed, Report};
 use crate::tuning::unquoted;
+use given::Given;
 use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_checks::Checks;
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 
 /// A way to run a program. All agree.
@@ -239,7 +243,7 @@ pub fn run(
     first: usize,
     each: impl FnMut(usize, Option<Outcome>),
 ) -> Result<Report, Failed> {
-    run_graph(&graph(options, files, engine)?, suite, engine, first, each)
+    run_graph(&graph(options, files, engine)?, files, suite, engine, first, each)
 }
 
 /// The graph of a program with tests, with the options for an engine.
@@ -296,25 +300,32 @@ fn query_of(sources: &Sources, span: Span) -> Option<Span> {
     })
 }
 
-/// [`run`] for the program of [`graph`].
+/// [`run`] for the program of [`graph`], which was made of the files.
 ///
 /// # Errors
 /// As of [`run`].
 pub fn run_graph(
     graph: &Graph,
+    files: &Files,
     suite: &Suite,
     engine: Engine,
     first: usize,
     mut each: impl FnMut(usize, Option<Outcome>),
 ) -> Result<Report, Failed> {
     let ready = (engine.back_end.ready)(graph)?;
+    let (program, shown) = (OnceCell::new(), OnceCell::new());
     for (i, test) in suite.tests.iter().enumerate().skip(first) {
         each(i, None);
         let mut outcome = Outcome::Passed;
         for (entry, complaint) in &test.entries {
-            let failed = match (ready.call)(entry) {
+            let failed = match ready.holds(entry) {
                 Ok(true) => continue,
-                Ok(false) => complaint.to_string(),
+                Ok(false) => {
+                    let given = program.get_or_init(|| Given::new(&graph.options, files, suite));
+                    let shown = shown.get_or_init(|| given.ready(engine));
+                    let values = shown.as_ref().and_then(|ready| given.of(entry, ready));
+                    values.map_or(complaint.to_string(), |values| format!("{complaint}:\n{values}"))
+                }
                 Err(mut failed) => {
                     show_queries(&mut failed);
                     failed.render(false)

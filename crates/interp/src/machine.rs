@@ -13,7 +13,7 @@ use crate::diagnostics::{broken_promise, budget_spent, dead_continuation, invali
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, LANE_END, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
-use crate::heap::{Class, Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts};
+use crate::heap::{Class, Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts, Record};
 use crate::lane_groups::{Group, State};
 use crate::leaves::Leaf;
 use crate::restricted;
@@ -474,18 +474,32 @@ impl Machine<'_> {
             name.clone_from(&around.name);
             (function, frame) = (around.clone(), from);
         }
+        let mut next = function.ret;
         while fault.chain.len() < MAX_CHAIN {
-            let Some(ret) = function.ret else { break };
+            let Some(reg) = next else { break };
             if frame == NONE {
                 break;
             }
-            let word = self.heap.words[self.heap.base(frame) + ret as usize];
+            let word = self.heap.words[self.heap.base(frame) + reg as usize];
             // What leads to an iteration or a lane is what leads to its launch.
             let mut closure = Closure(word);
             for (i, group) in self.groups.iter().enumerate().rev() {
                 if closure.0 == Closure::numbered(LANE_END, i + 1).0 {
                     closure = group.next;
                 }
+            }
+            if closure.entry() == RELEASE && self.heap.is_alive(closure) {
+                // A call in tail position got an address of the caller's variables, so the caller's frame is still there.
+                let at = self.heap.records[frame as usize].called_at.saturating_sub(1);
+                let caller = closure.frame();
+                let Some(&Record { kind: Kind::Frame(func), .. }) = self.heap.records.get(caller as usize) else {
+                    break;
+                };
+                let Some(Some(of)) = self.compiled.get(func as usize) else { break };
+                let span = self.code.spans.get(at as usize).copied().unwrap_or(Span::NONE);
+                fault.chain.push((std::mem::replace(&mut name, of.name.clone()), span));
+                (next, frame) = (Some(of.release), caller);
+                continue;
             }
             let Some(&Entry::Block { func, pc, .. }) = self.l.entries.get(closure.entry() as usize) else { break };
             if !self.heap.is_alive(closure) {
@@ -508,7 +522,7 @@ impl Machine<'_> {
             }
             fault.chain.push((name, span.copied().unwrap_or(Span::NONE)));
             name = caller.name.clone();
-            (function, frame) = (caller.clone(), closure.frame());
+            (next, frame) = (caller.ret, closure.frame());
         }
         fault
     }

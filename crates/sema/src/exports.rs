@@ -1,5 +1,5 @@
-//! Names that libraries have, whether or not the program uses them. Only hints need them, so they are collected from syntax
-//! trees, and only when there is an error.
+//! Names that libraries have, whether or not the program uses them, and those of the program's own modules. Only hints need them,
+//! so they are collected from syntax trees, and only when there is an error.
 
 use nyala_syntax::ast::{Fn, Item, ItemKind, Module, TypeKind};
 
@@ -8,18 +8,20 @@ use nyala_syntax::ast::{Fn, Item, ItemKind, Module, TypeKind};
 pub struct Exports {
     /// `std::random`
     pub path: String,
+    /// Its file, unless it comes with the compiler.
+    pub file: Option<String>,
     items: Vec<Box<str>>,
     /// Functions of its `impl` blocks for types with a name, and that name.
     methods: Vec<(Box<str>, Box<str>)>,
 }
 
 impl Exports {
-    /// The exports of a file of the library `path`, one for the file and one for each public `mod` in it.
+    /// The exports of a file with the module `path`, one for the file and one for each public `mod` in it.
     pub fn of(path: &str, file: &Module) -> Vec<Exports> {
         let mut all = Vec::new();
         let mut work: Vec<(String, &[Item])> = vec![(path.into(), &file.items)];
         while let Some((path, items)) = work.pop() {
-            let mut exports = Exports { path, items: Vec::new(), methods: Vec::new() };
+            let mut exports = Exports { path, file: None, items: Vec::new(), methods: Vec::new() };
             for item in items.iter().filter(|i| !i.private) {
                 let named = match &item.kind {
                     ItemKind::Fn(f) => &f.name,
@@ -41,9 +43,9 @@ impl Exports {
                         continue;
                     }
                     ItemKind::Mod(m) => {
-                        let inner =
-                            m.items.iter().map(|items| (format!("{}::{}", exports.path, m.name.text), &items[..]));
-                        work.extend(inner);
+                        let prefix = if exports.path.is_empty() { "" } else { "::" };
+                        let path = format!("{}{prefix}{}", exports.path, m.name.text);
+                        work.extend(m.items.iter().map(|items| (path.clone(), &items[..])));
                         &m.name
                     }
                     ItemKind::Use(_) => continue,
@@ -70,7 +72,7 @@ impl Exports {
     }
 
     /// Whether the last name of its path is `name`.
-    pub(crate) fn is_called(&self, name: &str) -> bool {
+    pub fn is_called(&self, name: &str) -> bool {
         self.path.rsplit("::").next() == Some(name)
     }
 }

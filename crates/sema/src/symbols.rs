@@ -8,8 +8,9 @@ mod scopes;
 
 use crate::check::Modules;
 use crate::program::*;
-use crate::types::{EnumId, Head, Kind, Names as _, StructId, TraitId, Ty};
+use crate::types::{Const, EnumId, Head, Kind, Names as _, StructId, TraitId, Ty};
 use nyala_base::{FileId, Sources, Span};
+use nyala_ir::Prim;
 use nyala_syntax::ast::{ExprId, ItemKind, Module, Ret};
 pub use scopes::{Call, Hint};
 
@@ -265,6 +266,46 @@ impl<'p> Symbols<'p> {
         let (i, e) = inside.min_by_key(|(_, e)| e.span.hi - e.span.lo)?;
         let ty = self.expr_ty(module, ExprId(i as u32));
         (!self.program.types.is_error(ty)).then(|| (e.span, self.show(ty)))
+    }
+
+    /// The numbers that the value of an expression consists of, each with what selects it: `.x`, `(2)`. `None` if it is not known, has
+    /// other parts than numbers that the place may name, or has more than `limit`.
+    pub fn numbers_in(&self, file: FileId, e: ExprId, limit: usize) -> Option<Vec<(String, Prim)>> {
+        let mut found = Vec::new();
+        let mut work = vec![(String::new(), self.expr_ty(self.module(file)?, e))];
+        while let Some((path, ty)) = work.pop() {
+            let n = work.len();
+            match self.kind_of(ty) {
+                Kind::Prim(prim) => found.push((path, *prim)),
+                Kind::Tuple(parts) if !parts.is_empty() => {
+                    work.extend(parts.iter().enumerate().map(|(i, &part)| (format!("{path}({i})"), part)));
+                }
+                Kind::Array(part, length) => {
+                    let Kind::Const(Const::Int(length)) = self.kind_of(*length) else { return None };
+                    let length = usize::try_from(*length).ok().filter(|&length| length <= limit)?;
+                    work.extend((0..length).map(|i| (format!("{path}({i})"), *part)));
+                }
+                Kind::Struct(id, args) => {
+                    let of = &self.program.structs[id.0 as usize];
+                    for (&(name, ty), field) in of.fields.iter().zip(&of.ast.fields) {
+                        if field.private {
+                            return None;
+                        }
+                        let own = match self.kind_of(ty) {
+                            Kind::Param(param) => *args.get(of.generics.iter().position(|g| g == param)?)?,
+                            _ => ty,
+                        };
+                        work.push((format!("{path}.{name}"), own));
+                    }
+                }
+                _ => return None,
+            }
+            work[n..].reverse();
+            if found.len() + work.len() > limit {
+                return None;
+            }
+        }
+        Some(found)
     }
 
     /// The kind of a symbol.

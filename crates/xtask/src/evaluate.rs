@@ -142,7 +142,7 @@ fn by_other_programs(graph: &Graph, queries: &[Query], engine: &testing::Engine,
     };
     for query in queries.iter().filter(|q| q.result.is_some()) {
         for how in ["known", "unknown"] {
-            match (ready.call)(&format!("{}_{how}", query.name)) {
+            match ready.holds(&format!("{}_{how}", query.name)) {
                 Ok(true) => {}
                 Ok(false) => faults.push(format!("{}: {} is wrong ({how})", engine.name, query.text)),
                 Err(failed) => {

@@ -603,7 +603,7 @@ fn check_tests(
             return Ok(());
         }
         let n_faults = answer.faults.len();
-        let ran = testing::run_graph(&graph, suite, engine, 0, |i, outcome| {
+        let ran = testing::run_graph(&graph, &files, suite, engine, 0, |i, outcome| {
             if let Some(testing::Outcome::Failed(why)) = outcome {
                 answer.faults.push(format!("line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
             }

@@ -142,7 +142,7 @@ pub fn items(view: &View, asked: &Asked, uri: &Uri, at: u32) -> Vec<CompletionIt
     let names = match asked {
         Asked::Member => view.checked.members(file, at),
         Asked::Path { before } => match view.checked.name_at(file, *before) {
-            Some((_, symbol)) => view.checked.members_of(symbol, file),
+            Some((_, symbol)) => view.checked.members_of(symbol, file, *before),
             None => Vec::new(),
         },
         Asked::Name => view.checked.scope(file, at),
@@ -167,7 +167,8 @@ pub fn of_use(view: &View, path: &str, uri: &Uri, folders: &[PathBuf]) -> Vec<Co
     let mut items = Vec::new();
     let prefix: Vec<&str> = path.split("::").filter(|name| !name.is_empty()).collect();
     let mut libraries: Vec<String> = libraries::names().map(String::from).collect();
-    libraries.extend(libraries::exports(folders).into_iter().map(|e| e.path));
+    let shelves = libraries::Shelves { folders: folders.to_vec(), ..libraries::Shelves::default() };
+    libraries.extend(libraries::exports(&shelves).into_iter().map(|e| e.path));
     libraries.sort();
     libraries.dedup();
     let mut next: Vec<&str> = Vec::new();
@@ -194,7 +195,7 @@ pub fn of_use(view: &View, path: &str, uri: &Uri, folders: &[PathBuf]) -> Vec<Co
         None => None,
     };
     let members = match module {
-        Some(symbol) => view.checked.members_of(symbol, file),
+        Some(symbol) => view.checked.members_of(symbol, file, 0),
         None if prefix.is_empty() => view.checked.scope(file, 0),
         None => Vec::new(),
     };

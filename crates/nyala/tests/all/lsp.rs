@@ -168,6 +168,17 @@ fn completion_in_unfinished_code() {
         assert!(names.contains(&name.into()), "{name} in {names:?}");
     }
     assert!(!names.contains(&"later".into()));
+    let hidden = "mod m {\n    struct T { priv alpha: i32, delta: i32 }\n    impl T {\n        priv fn beta(self: &T) -> i32 { 1 }\n        \
+                  fn gamma(self: &T) -> i32 { 1 }\n        priv fn make() -> T { T { alpha: 1, delta: 2 } }\n    }\n    INSIDE\n}\n";
+    let outside = |code: &str| hidden.replace("INSIDE", "") + code;
+    let members = completed(&mut client, "i.impala", &outside("fn f(t: &m::T) -> i32 { t.| }"));
+    assert_eq!(members, ["delta", "gamma"]);
+    let members = completed(&mut client, "j.impala", &outside("fn f() -> i32 { m::T::| }"));
+    assert_eq!(members, ["gamma"]);
+    let members = completed(&mut client, "k.impala", &hidden.replace("INSIDE", "fn f(t: &T) -> i32 { t.| }"));
+    assert_eq!(members, ["alpha", "delta", "beta", "gamma"]);
+    let members = completed(&mut client, "l.impala", &hidden.replace("INSIDE", "fn f() -> i32 { T::| }"));
+    assert_eq!(members, ["beta", "gamma", "make"]);
     let libraries = completed(&mut client, "g.impala", "use std::|\nfn main() -> i32 { 0 }");
     assert!(libraries.contains(&"text".into()) && libraries.contains(&"sort".into()), "{libraries:?}");
     assert_eq!(completed(&mut client, "h.impala", "// a.|"), Vec::<String>::new());

@@ -185,7 +185,9 @@ impl<'a> Checker<'a, '_> {
         enums.retain(|e| self.lookup(e).is_some());
         let similar = self.similar_name(&name.text, as_type);
         let libraries = self.unknown.libraries(|l| l.has_item(&name.text));
-        let diagnostic = unknown_name::error(name.span, &short(&name.text), similar, &libraries, &enums);
+        let modules = self.unknown.modules(&self.p, |m| m.has_item(&name.text));
+        let elsewhere = (&modules[..], &libraries[..]);
+        let diagnostic = unknown_name::error(name.span, &short(&name.text), similar, elsewhere, &enums);
         self.report(diagnostic);
         Entity::Error
     }
@@ -201,11 +203,14 @@ impl<'a> Checker<'a, '_> {
         if found.is_empty() {
             found = self.unknown.libraries(|l| l.is_called(&first.text));
         }
-        let found: Vec<String> = found.into_iter().map(String::from).collect();
-        if found.is_empty() || self.names_open(first.span) {
+        let own = self.unknown.modules(&self.p, |m| m.is_called(&first.text));
+        if own.is_empty() && found.is_empty() || self.names_open(first.span) {
             self.resolve(first, false);
-        } else if self.unknown.reported.insert((self.ctx.function, &first.text)) {
-            self.report(unknown_name::module(first.span, &short(&first.text), &found));
+        } else {
+            let diagnostic = unknown_name::module(first.span, &short(&first.text), &own, &found);
+            if self.unknown.reported.insert((self.ctx.function, &first.text)) {
+                self.report(diagnostic);
+            }
         }
     }
 

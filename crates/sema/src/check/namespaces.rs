@@ -283,12 +283,19 @@ impl<'a> Unknown<'a> {
         Unknown { is_any_open, reported, n_suggestions: 0, exports, libraries }
     }
 
-    /// The paths of the libraries for which `holds`, each once.
-    pub fn libraries(&self, holds: impl Fn(&Exports) -> bool) -> Vec<&str> {
+    /// The libraries for which `holds`, by path, each once.
+    pub fn libraries(&self, holds: impl Fn(&Exports) -> bool) -> Vec<&Exports> {
         let all = self.libraries.get_or_init(|| (self.exports)());
-        let mut paths: Vec<&str> = all.iter().filter(|l| holds(l)).map(|l| &*l.path).collect();
-        paths.sort_unstable();
-        paths.dedup();
-        paths
+        let mut found: Vec<&Exports> = all.iter().filter(|l| holds(l)).collect();
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found.dedup_by(|a, b| a.path == b.path);
+        found
+    }
+
+    /// The paths of the program's own modules for which `holds`.
+    pub fn modules(&self, p: &Program, holds: impl Fn(&Exports) -> bool) -> Vec<String> {
+        let own = p.modules[p.n_libraries..].iter();
+        let all = own.flat_map(|file| Exports::of(&file.path.join("::"), file));
+        all.filter(|m| !m.path.is_empty() && holds(m)).map(|m| m.path).collect()
     }
 }

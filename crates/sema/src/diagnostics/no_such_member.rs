@@ -16,10 +16,11 @@
 //! ```
 
 use super::unknown_name;
+use crate::exports::Exports;
 use nyala_base::{Diagnostic, Span};
 
 /// `libraries` have an item of this name.
-pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, libraries: &[&str]) -> Diagnostic {
+pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, libraries: &[&Exports]) -> Diagnostic {
     let message = match of {
         "" => format!("the program has no `{name}`"),
         _ => format!("module `{of}` has no `{name}`"),

@@ -18,6 +18,7 @@
 //! ```
 
 use super::{no_such_field, unknown_name, unmet_bound};
+use crate::exports::Exports;
 use nyala_base::{Diagnostic, Span};
 
 /// If `is_function`, there is a function of this name. `with_method` are libraries that are not used and have a method of this
@@ -28,7 +29,7 @@ pub fn error(
     name: &str,
     (similar, length): (Option<&str>, Option<&str>),
     is_function: bool,
-    (with_method, with_function): (&[&str], &[&str]),
+    (with_method, with_function): (&[&Exports], &[&Exports]),
 ) -> Diagnostic {
     let diagnostic = Diagnostic::error("no-such-method", span, format!("`{of}` has no method or field `{name}`"));
     match (name, similar) {

@@ -20,13 +20,24 @@
 //! }
 //! ```
 
+use crate::exports::Exports;
 use nyala_base::{Diagnostic, Span};
 
-/// `similar` is a name in scope that may be meant; `libraries` have an item of this name, and `enums` in scope an option.
-pub fn error(span: Span, name: &str, similar: Option<&str>, libraries: &[&str], enums: &[&str]) -> Diagnostic {
+/// `similar` is a name in scope that may be meant; `modules` of the program and `libraries` have an item of this name, and `enums` in
+/// scope an option.
+pub fn error(
+    span: Span,
+    name: &str,
+    similar: Option<&str>,
+    (modules, libraries): (&[String], &[&Exports]),
+    enums: &[&str],
+) -> Diagnostic {
     let diagnostic = Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"));
     if let Some(of) = enums.first() {
         return diagnostic.hint(format!("options are written with their enum: `{of}::{name}`"));
+    }
+    if !modules.is_empty() {
+        return diagnostic.hint(in_modules(modules, name)).hint_similar(similar);
     }
     if !libraries.is_empty() {
         return diagnostic.hint(in_libraries(libraries)).hint_similar(similar);
@@ -38,19 +49,34 @@ pub fn error(span: Span, name: &str, similar: Option<&str>, libraries: &[&str], 
     }
 }
 
-/// The name stands before `::`, and `libraries` have it as the last name of their paths.
-pub fn module(span: Span, name: &str, libraries: &[String]) -> Diagnostic {
-    let uses: Vec<String> = libraries.iter().map(|l| format!("`use {l};`")).collect();
-    let last = libraries[0].rsplit("::").next().unwrap_or_default();
-    Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"))
-        .hint(format!("{} brings the names `{last}::…`", uses.join(" or ")))
+/// The name stands before `::`, and `modules` of the program or `libraries` have it as the last name of their paths.
+pub fn module(span: Span, name: &str, modules: &[String], libraries: &[&Exports]) -> Diagnostic {
+    let diagnostic = Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"));
+    if !modules.is_empty() {
+        let paths: Vec<String> = modules.iter().map(|m| format!("`{m}::…`")).collect();
+        return diagnostic.hint(format!("write {}", paths.join(" or ")));
+    }
+    let uses: Vec<String> = libraries.iter().map(|l| format!("`use {};`", l.path)).collect();
+    let last = libraries.first().and_then(|l| l.path.rsplit("::").next()).unwrap_or_default();
+    let file = match libraries {
+        [Exports { file: Some(file), .. }] => format!(" of `{file}`"),
+        _ => String::new(),
+    };
+    diagnostic.hint(format!("{} brings the names `{last}::…`{file}", uses.join(" or ")))
+}
+
+/// The hint that modules of the program have an item.
+fn in_modules(modules: &[String], name: &str) -> String {
+    let paths: Vec<String> = modules.iter().map(|m| format!("`{m}::{name}`")).collect();
+    format!("a module of the program has it: write {}", paths.join(" or "))
 }
 
 /// The hint that libraries have an item.
-pub fn in_libraries(libraries: &[&str]) -> String {
-    let uses: Vec<String> = libraries.iter().map(|l| format!("`use {l}::*;`")).collect();
+pub fn in_libraries(libraries: &[&Exports]) -> String {
+    let uses: Vec<String> = libraries.iter().map(|l| format!("`use {}::*;`", l.path)).collect();
     match libraries {
-        [library] => format!("library `{library}` has it: {}", uses[0]),
+        [Exports { file: Some(file), .. }] => format!("`{file}` has it: {}", uses[0]),
+        [library] => format!("library `{}` has it: {}", library.path, uses[0]),
         _ => format!("libraries have it: {}", uses.join(" or ")),
     }
 }

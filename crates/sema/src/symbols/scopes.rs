@@ -193,10 +193,10 @@ impl Symbols<'_> {
         options.map(|(i, o)| (o.name.text.to_string(), Symbol::Option(id, i as u32))).collect()
     }
 
-    /// The names that may follow `symbol::` in the code of a file.
-    pub fn members_of(&self, symbol: Symbol, file: FileId) -> Vec<(String, Symbol)> {
+    /// The names that may follow `symbol::` at a place of a file.
+    pub fn members_of(&self, symbol: Symbol, file: FileId, at: u32) -> Vec<(String, Symbol)> {
         let mut names = Names::default();
-        let Some(from) = self.module(file).map(|m| self.modules.namespaces.of_file(m)) else { return names.all };
+        let Some(from) = self.module(file).map(|m| self.ns_at(m, at)) else { return names.all };
         match symbol {
             Symbol::Module(ns) => {
                 let spaces = &self.modules.namespaces;
@@ -208,14 +208,14 @@ impl Symbols<'_> {
             Symbol::Trait(id) => self.add_trait(&mut names, id, false),
             Symbol::Enum(id) => {
                 self.options(id).into_iter().for_each(|(name, symbol)| names.add(&name, symbol));
-                self.add_methods(&mut names, Head::Enum(id), None, false);
+                self.add_methods(&mut names, Head::Enum(id), None, false, from);
             }
-            Symbol::Struct(id) => self.add_methods(&mut names, Head::Struct(id), None, false),
+            Symbol::Struct(id) => self.add_methods(&mut names, Head::Struct(id), None, false, from),
             Symbol::Type(ty) => {
                 if let Kind::Enum(id, _) = self.kind_of(ty) {
                     self.options(*id).into_iter().for_each(|(name, symbol)| names.add(&name, symbol));
                 }
-                self.add_methods(&mut names, self.program.types.head(ty), Some(ty), false);
+                self.add_methods(&mut names, self.program.types.head(ty), Some(ty), false, from);
             }
             _ => {}
         }
@@ -243,7 +243,7 @@ impl Symbols<'_> {
                 }
             }
             if !self.program.types.is_error(ty) {
-                self.add_methods(&mut names, self.program.types.head(ty), Some(ty), true);
+                self.add_methods(&mut names, self.program.types.head(ty), Some(ty), true, from);
             }
             match self.kind_of(ty) {
                 Kind::Ptr { to, .. } => ty = *to,
@@ -253,8 +253,9 @@ impl Symbols<'_> {
         names.all
     }
 
-    /// Adds the methods of types with this head. Whether the bounds of an `impl` hold is not looked at.
-    fn add_methods(&self, names: &mut Names, head: Head, ty: Option<Ty>, with_receiver: bool) {
+    /// Adds the methods of types with this head that code in the module `from` may name. Whether the bounds of an `impl` hold is
+    /// not looked at.
+    fn add_methods(&self, names: &mut Names, head: Head, ty: Option<Ty>, with_receiver: bool, from: NsId) {
         let p = &self.program;
         let fits = |f: &FnId| !with_receiver || !p.fns[f.0 as usize].ast.params.is_empty();
         if let Some(Kind::Param(param)) = ty.map(|ty| self.kind_of(ty)) {
@@ -274,7 +275,9 @@ impl Symbols<'_> {
             other == head || matches!(self.kind_of(of), Kind::Param(_))
         };
         for i in p.impls.iter().filter(|i| i.of.is_none() && agrees(i.ty) && !p.types.is_error(i.ty)) {
-            let mut methods: Vec<_> = i.methods.iter().filter(|(_, f)| fits(f)).collect();
+            let sees_all = self.modules.namespaces.is_inside(from, i.ns);
+            let is_seen = |f: &FnId| sees_all || !p.fns[f.0 as usize].ast.private;
+            let mut methods: Vec<_> = i.methods.iter().filter(|(_, f)| fits(f) && is_seen(f)).collect();
             methods.sort_unstable();
             methods.into_iter().for_each(|(name, f)| names.add(name, Symbol::Fn(*f)));
         }

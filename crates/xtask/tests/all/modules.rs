@@ -264,9 +264,9 @@ fn hints_name_the_libraries_that_have_a_name() {
     });
     let err = stderr(&nyala(&args.map(OsStr::new), 60));
     for hint in [
-        "library `one` has it: `use one::*;`",
+        "one.impala` has it: `use one::*;`",
         "libraries have it: `use one::*;` or `use two::deep::*;`",
-        "library `two::deep` has it: `use two::deep::*;`",
+        "deep.impala` has it: `use two::deep::*;`",
         "`use two::deep;` brings the names `deep::…`",
     ] {
         assert!(err.contains(hint), "{hint} in {err}");
@@ -293,4 +293,59 @@ fn a_function_does_not_hide_the_library_of_its_name() {
     ];
     let (code, out, err) = run("namesakes", &files, &["test", "main.impala"]);
     assert_eq!(code, 0, "{out}{err}");
+}
+
+/// A name that a file elsewhere has: the hint names the file, and what to write.
+#[test]
+fn hints_name_the_file_that_has_a_name() {
+    let folder = Folder::new("names elsewhere");
+    for inner in [".hidden", "sub/deeper", "package/src/shapes", "package/tests", "other/src"] {
+        std::fs::create_dir_all(folder.path(inner)).unwrap();
+    }
+    folder.write("geometry.impala", "fn area(a: i32, b: i32) -> i32 { a * b }\npriv fn secret() -> i32 { 3 }\n");
+    folder.write("sub/solids.impala", "fn volume(a: i32) -> i32 { a * a * a }\n");
+    folder.write("sub/deeper/far.impala", "fn far_away() -> i32 { 1 }\n");
+    folder.write(".hidden/dark.impala", "fn darkness() -> i32 { 1 }\n");
+    folder.write("program.impala", "fn of_a_program() -> i32 { 1 }\nfn main() -> i32 { 0 }\n");
+    let other = "[dependencies]\nother = { path = \"../other\" }\n";
+    folder.write("package/nyala.toml", format!("[package]\nname = \"shapes\"\n{other}"));
+    folder.write("package/src/shapes/round.impala", "fn circle() -> i32 { 1 }\n");
+    folder.write("other/nyala.toml", "[package]\nname = \"other\"\n");
+    folder.write("other/src/other.impala", "fn from_other() -> i32 { 1 }\n");
+    let hints = |at: &str, text: &str| {
+        let file = folder.write(at, text);
+        let err = stderr(&nyala(&["check".as_ref(), file.as_os_str()], 60));
+        err.lines().filter_map(|l| l.trim().strip_prefix("= hint: ")).collect::<Vec<_>>().join("\n")
+    };
+    let at = |path: &str| folder.path(path).display().to_string();
+    let (geometry, solids) = (at("geometry.impala"), at("sub/solids.impala"));
+    let nothing = "declare it, or `use` the library that has it";
+    for (text, hint) in [
+        ("fn main() -> i32 { area(2, 3) }", format!("`{geometry}` has it: `use geometry::*;`")),
+        (
+            "fn main() -> i32 { geometry::area(2, 3) }",
+            format!("`use geometry;` brings the names `geometry::…` of `{geometry}`"),
+        ),
+        (
+            "mod geometry;\\nfn main() -> i32 { area(2, 3) }",
+            "a module of the program has it: write `geometry::area`".into(),
+        ),
+        ("mod a { mod b { fn g() -> i32 { 3 } } }\\nfn main() -> i32 { b::g() }", "write `a::b::…`".into()),
+        ("fn main() -> i32 { volume(3) }", format!("`{solids}` has it: `use sub::solids::*;`")),
+        ("mod solids;\\nfn main() -> i32 { 0 }", format!("`{solids}` has this name: write `use sub::solids;`")),
+        ("mod text;\\nfn main() -> i32 { 0 }", "a library has this name: write `use std::text;`".into()),
+        ("use solids::*;\\nfn main() -> i32 { 0 }", format!("did you mean `sub::solids`, which is `{solids}`?")),
+        ("fn main() -> i32 { secret() }", nothing.into()),
+        ("fn main() -> i32 { far_away() }", nothing.into()),
+        ("fn main() -> i32 { darkness() }", nothing.into()),
+        ("fn main() -> i32 { of_a_program() }", nothing.into()),
+    ] {
+        let found = hints("t.impala", &text.replace("\\n", "\n"));
+        assert!(found.contains(&hint), "{text}: {found}");
+    }
+    let round = folder.path("package").join("src/shapes/round.impala");
+    let found = hints("package/tests/t.impala", "fn main() -> i32 { circle() }\n");
+    assert_eq!(found, format!("`{}` has it: `use shapes::round::*;`", round.display()));
+    let found = hints("package/tests/t.impala", "fn main() -> i32 { from_other() }\n");
+    assert!(found.ends_with("other.impala` has it: `use other::*;`"), "{found}");
 }

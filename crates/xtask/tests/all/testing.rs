@@ -80,6 +80,52 @@ fn failures_do_not_hide_each_other() {
     assert!(out.ends_with("1 passed, 3 failed, 0 skipped\n"), "{out}");
 }
 
+/// A query that does not hold shows what its sides give, under each engine.
+#[test]
+fn a_query_that_does_not_hold_shows_its_values() {
+    let folder = Folder::new("tests show values");
+    let file = folder.write(
+        "a.impala",
+        "struct Point { x: i32, y: f64 }\n\
+         impl Eq for Point { fn eq(a: Point, b: Point) -> bool { a.x == b.x && a.y == b.y } }\n\
+         fn sum(a: i32, b: i32) -> i32 { a + b }\n\
+         fn wide(a: i64) -> i64 { a }\n\
+         fn half(a: f64) -> f64 { a / 2.0 }\n\
+         fn first(a: &[u8]) -> u8 { a(0) }\n\
+         fn is_odd(a: i32) -> bool { a % 2 == 1 }\n\
+         fn point(x: i32) -> Point { Point { x: x, y: 0.5 } }\n\
+         //? sum(1, 2) == 4\n\
+         //? 4 == sum(1, 2)\n\
+         //? wide(-5000000000) == 5000000000\n\
+         //? half(0.1) > 1.0\n\
+         //? first(\"abc\") == 'b'\n\
+         //? sum(1, 2) == 3 && sum(2, 2) < sum(1, 1)\n\
+         //? sum(1, 2) == 3 && is_odd(sum(2, 2))\n\
+         //? is_odd(2)\n\
+         //? point(1) == point(2)\n\
+         //? sum(1, 2) == 3 || is_odd(2)\n\
+         //? sum(1, 2) == 4 || is_odd(2)\n",
+    );
+    for engine in ["interp", "-O0", "-O3"] {
+        let (code, out, err) = run(&["--engine".as_ref(), engine.as_ref(), file.as_os_str()]);
+        assert_eq!(code, Some(1), "{err}");
+        let has = |line: usize, values: &str| {
+            let (_, rest) = out.split_once(&format!("a.impala:{line}: ")).unwrap_or_else(|| panic!("{line} in\n{out}"));
+            let how = rest.lines().nth(2).unwrap_or_default();
+            assert_eq!(how.strip_prefix("    ").unwrap_or_default(), values, "\n{out}");
+        };
+        has(9, "`sum(1, 2)` gives 3, expected 4");
+        has(10, "`sum(1, 2)` gives 3, expected 4");
+        has(11, "`wide(-5000000000)` gives -5000000000, expected 5000000000");
+        has(12, "`half(0.1)` gives 0.05");
+        has(13, "`first(\"abc\")` gives 'a', expected 'b'");
+        has(14, "`sum(2, 2)` gives 4, `sum(1, 1)` gives 2");
+        has(15, "`is_odd(sum(2, 2))` gives false");
+        has(17, "`point(1)` gives .x 1, .y 0.5, expected .x 2, .y 0.5");
+        assert!(out.ends_with("1 passed, 10 failed, 0 skipped\n"), "{out}");
+    }
+}
+
 /// On a machine with other work, even the compiler may take a second. Then there is more time.
 #[test]
 fn a_test_without_end_fails_after_its_time() {
