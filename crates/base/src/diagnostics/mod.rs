@@ -143,15 +143,15 @@ impl Diagnostic {
             let text = sources.text(file);
             let own: Vec<&(&Label, bool)> = labels.iter().filter(|(l, _)| l.span.file == file).collect();
             // The renderer scans all text that it is given, so it gets only the lines that are shown.
-            let lo = own.iter().map(|(l, _)| clip(text, l.span).start).min().unwrap_or(0);
-            let hi = own.iter().map(|(l, _)| clip(text, l.span).end).max().unwrap_or(0);
+            let lo = own.iter().map(|(l, _)| shown(text, l.span).start).min().unwrap_or(0);
+            let hi = own.iter().map(|(l, _)| shown(text, l.span).end).max().unwrap_or(0);
             let start = text[..lo].rfind('\n').map_or(0, |i| i + 1);
-            let end = text[hi..].find('\n').map_or(text.len(), |i| hi + i + 1);
+            let end = line_end(text, hi, MAX_BEHIND);
             let line = sources.line(Span::new(file, start, start)).max(1);
             let mut snippet = Snippet::source(&text[start..end]).line_start(line).path(sources.name(file)).fold(true);
             for (label, primary) in own {
                 let kind = if *primary { AnnotationKind::Primary } else { AnnotationKind::Context };
-                let range = clip(text, label.span);
+                let range = shown(text, label.span);
                 let range = range.start - start..range.end - start;
                 let text = (!label.text.is_empty()).then_some(label.text.as_str());
                 snippet = snippet.annotation(kind.span(range).label(text));
@@ -170,6 +170,25 @@ impl Diagnostic {
         out.push('\n');
         out
     }
+}
+
+/// Limits on the bytes of a line that are shown of a label, and behind the last one. The renderer shows far less, but looks at all
+/// that it gets, slowly.
+const MAX_LABEL: usize = 2000;
+const MAX_BEHIND: usize = 1000;
+
+/// The end of the line that has the byte `at`, with the line break, or a place at least `limit` bytes behind it.
+fn line_end(text: &str, at: usize, limit: usize) -> usize {
+    let limit = text.ceil_char_boundary(at.saturating_add(limit));
+    text[at..limit].find('\n').map_or(limit, |i| at + i + 1)
+}
+
+/// The bytes of a label that are shown.
+fn shown(text: &str, span: Span) -> std::ops::Range<usize> {
+    let range = clip(text, span);
+    let end = line_end(text, range.start, MAX_LABEL);
+    let is_long = end - range.start >= MAX_LABEL && !text[range.start..end].ends_with('\n');
+    if is_long { range.start..range.end.min(end) } else { range }
 }
 
 /// A span's byte range, moved onto character boundaries of `text`.
@@ -198,5 +217,25 @@ impl Sink {
 
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A label at the start of a line, and one over all of it, look the same however long the line is.
+    #[test]
+    fn the_rest_of_a_long_line_is_not_looked_at() {
+        let shown = |n: usize, lo: usize, hi: usize| {
+            let mut sources = Sources::new();
+            let file = sources.add("t.impala", format!("let a = 1;\nf({})é;\nlet b = 2;\n", "é + ".repeat(n)));
+            bug::error(Span::new(file, lo, hi), "wrong").label("here").render(&sources, false)
+        };
+        for (lo, hi) in [(11, 12), (13, usize::MAX), (0, 30), (11, 11)] {
+            let whole = |n: usize| hi.min(13 + 5 * n);
+            assert_eq!(shown(1000, lo, whole(1000)), shown(1_000_000, lo, whole(1_000_000)), "{lo}..{hi}");
+        }
+        assert!(shown(1000, 11, 12).contains("t.impala:2:1\n"));
     }
 }

@@ -142,7 +142,9 @@ const NO_MATCH: u32 = u32::MAX;
 
 fn match_brackets(tokens: &[Token]) -> Vec<u32> {
     let mut matching = vec![NO_MATCH; tokens.len()];
-    let mut open: Vec<(Tok, usize)> = Vec::new();
+    // Tokens by their numbers, which are less than the bytes of a file.
+    let mut open: Vec<u32> = Vec::new();
+    let is_brace = |at: &u32| tokens[*at as usize].tok == Tok::LBrace;
     // The number of open brackets of each kind: an unmatched closing bracket closes nothing.
     let mut counts = [0usize; 3];
     let kind = |tok| match tok {
@@ -154,7 +156,7 @@ fn match_brackets(tokens: &[Token]) -> Vec<u32> {
     for (i, token) in tokens.iter().enumerate() {
         let Some(k) = kind(token.tok) else { continue };
         if matches!(token.tok, Tok::LParen | Tok::LBracket | Tok::LBrace) {
-            open.push((token.tok, i));
+            open.push(i as u32);
             counts[k] += 1;
             continue;
         }
@@ -162,17 +164,17 @@ fn match_brackets(tokens: &[Token]) -> Vec<u32> {
             continue;
         }
         // A `)` or `]` never closes a bracket outside of the innermost brace.
-        if k != 2 && open.last().is_some_and(|(t, _)| *t == Tok::LBrace) {
+        if k != 2 && open.last().is_some_and(is_brace) {
             continue;
         }
-        while let Some((tok, at)) = open.pop() {
-            let o = kind(tok).unwrap_or(0);
+        while let Some(at) = open.pop() {
+            let o = kind(tokens[at as usize].tok).unwrap_or(0);
             counts[o] -= 1;
             if o == k {
-                matching[at] = i as u32;
+                matching[at as usize] = i as u32;
                 break;
             }
-            if k != 2 && open.last().is_some_and(|(t, _)| *t == Tok::LBrace) {
+            if k != 2 && open.last().is_some_and(is_brace) {
                 break;
             }
         }
