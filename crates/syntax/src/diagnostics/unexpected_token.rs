@@ -145,6 +145,10 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
             }
             _ => "there are no macros; functions are called as `f(x)`",
         },
+        (_, "@" | "@@") if matches!(expected, "`(` and parameters" | "a body in `{ … }`" | "`{` or `fn`") => {
+            return Some(filter_remedy(found));
+        }
+        (_, "@" | "@@") if expected.starts_with("an item") => return Some(filter_remedy(found)),
         (_, "<") if expected == "`(` and parameters" => "type parameters stand in brackets: `fn id[T](x: T) -> T`",
         (_, "<") => "type arguments stand in brackets: `Name[T]`",
         (_, text) if expected.starts_with("an item") => return item_remedy(text),
@@ -179,6 +183,15 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// A hint for an `@` at a wrong place of a function.
+fn filter_remedy(found: &Found) -> &'static str {
+    match found.next {
+        "fast" => "a mark stands between `fn` and the name: `fn @fast f(x: f32) -> f32 { … }`",
+        "racy" => "it is a block in the body of a function: `@racy { … }`",
+        _ => "a filter stands between `fn` and the name: `fn @(?n) f(n: i32) -> i32 { … }`",
+    }
 }
 
 /// A hint for a token that begins no item, at the top level of a file.
