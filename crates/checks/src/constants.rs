@@ -11,9 +11,20 @@ use nyala_ir::scalar::eval_arith;
 use nyala_ir::{Op, Prim, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// A fault of an operation on constants.
+pub struct Found {
+    /// The operation.
+    pub span: Span,
+    /// What goes wrong.
+    pub fault: ConstantFault,
+    /// The mutable static that is an operand; it keeps its first value, since nothing writes to it.
+    pub kept: Option<String>,
+}
+
 /// The faults of operations on constants in code that each call of its function runs.
-pub fn constant_faults(module: &Module) -> Vec<(Span, ConstantFault)> {
+pub fn constant_faults(module: &Module) -> Vec<Found> {
     let mut found = Vec::new();
+    let kept = kept(module);
     let blocks = blocks_of_known_size(module);
     for function in module.funcs.iter().filter(|f| !f.blocks.is_empty()) {
         let certain = certain(function);
@@ -24,21 +35,71 @@ pub fn constant_faults(module: &Module) -> Vec<(Span, ConstantFault)> {
         for b in (0..function.blocks.len()).map(Block::from_idx).filter(|b| !certain.contains(b) && loops.run(*b)) {
             for inst in &function.block(b).insts {
                 if is_outside(module, function, &defs, &blocks, &loops, inst) {
-                    found.push((inst.span, ConstantFault::Index));
+                    found.push(Found { span: inst.span, fault: ConstantFault::Index, kept: None });
                 }
             }
         }
+        // The first value of a mutable static that is read there, unless something writes to it.
+        let read = |v: Value| {
+            let load = defs.get(&v).filter(|i| i.op == InstOp::Op(Op::Load))?;
+            let Some(Const::Global(id)) = function.as_const(load.args[0]) else { return None };
+            Some((id, *kept.get(&id)?))
+        };
+        let bits = |v: Value| function.as_bits(v).or_else(|| Some(read(v)?.1));
         for &b in &certain {
             for inst in &function.block(b).insts {
-                let fault = arithmetic(&module.types, function, inst)
+                let fault = arithmetic(&module.types, function, inst, &bits)
                     .filter(|_| inst.result.is_some_and(|r| needed.contains(&r)))
                     .map(|_| ConstantFault::Overflow)
-                    .or_else(|| division(&module.types, function, inst))
+                    .or_else(|| division(&module.types, function, inst, &bits))
                     .or_else(|| {
                         is_outside(module, function, &defs, &blocks, &loops, inst).then_some(ConstantFault::Index)
                     });
-                found.extend(fault.map(|fault| (inst.span, fault)));
+                let name = || inst.args.iter().find_map(|&v| Some(module.globals[read(v)?.0.idx()].name.clone()));
+                found.extend(fault.map(|fault| Found { span: inst.span, fault, kept: name() }));
             }
+        }
+    }
+    found
+}
+
+/// The first values of mutable statics of a number each that the whole program only reads.
+fn kept(module: &Module) -> FxHashMap<GlobalId, u64> {
+    let mut found: FxHashMap<GlobalId, u64> = FxHashMap::default();
+    // Code of devices is elsewhere, and may have their addresses.
+    if !module.devices.is_empty() {
+        return found;
+    }
+    for (i, global) in module.globals.iter().enumerate().filter(|(_, g)| g.mutable) {
+        let bits = match global.init {
+            Init::Bits(bits) => bits,
+            Init::Zero => 0,
+            _ => continue,
+        };
+        if module.types.as_prim(global.ty).is_some() {
+            found.insert(GlobalId::from_idx(i), bits);
+        }
+    }
+    let mut work: Vec<&Init> = module.globals.iter().map(|g| &g.init).collect();
+    while let Some(init) = work.pop() {
+        match init {
+            Init::Parts(parts) => work.extend(parts),
+            Init::Global(id, _) => drop(found.remove(id)),
+            _ => {}
+        }
+    }
+    for function in &module.funcs {
+        let mut other = |v: Value| {
+            if let Some(Const::Global(id)) = function.as_const(v) {
+                found.remove(&id);
+            }
+        };
+        for block in &function.blocks {
+            for inst in &block.insts {
+                let n_read = usize::from(inst.op == InstOp::Op(Op::Load));
+                inst.args.iter().skip(n_read).for_each(|&v| other(v));
+            }
+            block.term.for_each_use(&mut other);
         }
     }
     found
@@ -57,23 +118,33 @@ fn certain(function: &Function) -> Vec<Block> {
     found
 }
 
-/// The result, modulo 2ⁿ, of signed arithmetic on constants that does not fit its type.
-fn arithmetic(types: &Types, function: &Function, inst: &Inst) -> Option<(Prim, u64)> {
+/// The result, modulo 2ⁿ, of signed arithmetic on constants that does not fit its type; `known` gives the bits of constants.
+fn arithmetic(
+    types: &Types,
+    function: &Function,
+    inst: &Inst,
+    known: &dyn Fn(Value) -> Option<u64>,
+) -> Option<(Prim, u64)> {
     let InstOp::Op(op @ (Op::Add | Op::Sub | Op::Mul)) = inst.op else { return None };
     let prim = types.as_prim(function.ty(inst.result?)).filter(|p| p.is_int() && p.is_signed())?;
-    let (a, b) = (function.as_bits(inst.args[0])?, function.as_bits(inst.args[1])?);
+    let (a, b) = (known(inst.args[0])?, known(inst.args[1])?);
     let (bits, overflows) = eval_arith(op, prim, prim.normalize(a), prim.normalize(b))?;
     overflows.then_some((prim, bits))
 }
 
-fn division(types: &Types, function: &Function, inst: &Inst) -> Option<ConstantFault> {
+fn division(
+    types: &Types,
+    function: &Function,
+    inst: &Inst,
+    known: &dyn Fn(Value) -> Option<u64>,
+) -> Option<ConstantFault> {
     let InstOp::Op(Op::PDiv | Op::PRem) = inst.op else { return None };
     let prim = types.as_prim(function.ty(inst.result?)).filter(|p| p.is_int())?;
     let &[.., dividend, divisor] = &inst.args[..] else { return None };
-    match (function.as_bits(dividend), prim.normalize(function.as_bits(divisor)?)) {
+    match (known(dividend), prim.normalize(known(divisor)?)) {
         (_, 0) => Some(ConstantFault::Division),
         (Some(bits), _) if prim.is_signed() && eval_arith(Op::Div, prim, prim.normalize(bits), u64::MAX).is_none() => {
-            (prim.normalize(function.as_bits(divisor)?) == u64::MAX).then_some(ConstantFault::Overflow)
+            (prim.normalize(known(divisor)?) == u64::MAX).then_some(ConstantFault::Overflow)
         }
         _ => None,
     }
@@ -345,9 +416,9 @@ pub fn wrap_constants(module: &mut Module) {
         for b in 0..function.blocks.len() {
             for i in 0..function.blocks[b].insts.len() {
                 let inst = &function.blocks[b].insts[i];
-                let (Some(result), Some((_, bits))) = (inst.result, arithmetic(&module.types, function, inst)) else {
-                    continue;
-                };
+                let known = |v: Value| function.as_bits(v);
+                let found = arithmetic(&module.types, function, inst, &known);
+                let (Some(result), Some((_, bits))) = (inst.result, found) else { continue };
                 let ty = function.ty(result);
                 results.insert(result, function.constant(Const::Bits(bits), ty));
             }

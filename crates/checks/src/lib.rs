@@ -52,7 +52,7 @@ use nyala_flat::*;
 use nyala_ir::{Prim, Ty, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use constants::{constant_faults, wrap_constants};
+pub use constants::{Found, constant_faults, wrap_constants};
 pub use lane_arithmetic::insert_lane_checks;
 pub use races::{find_races, has_launches};
 pub use undefined::insert_undefined_checks;

@@ -165,8 +165,15 @@ pub const FLAT: &[FlatPass] = &[
         name: "find-constant-faults",
         about: "warns of operations on constants that go wrong for certain",
         run: |module, _| {
-            let faults = nyala_checks::constant_faults(module);
-            faults.into_iter().map(|(span, fault)| constant_fault::warning(span, fault)).collect()
+            let faults = nyala_checks::constant_faults(module).into_iter();
+            let warned = |f: nyala_checks::Found| {
+                let warning = constant_fault::warning(f.span, f.fault);
+                match f.kept {
+                    Some(name) => warning.hint(constant_fault::kept(&name)),
+                    None => warning,
+                }
+            };
+            faults.map(warned).collect()
         },
         ..ALWAYS
     },

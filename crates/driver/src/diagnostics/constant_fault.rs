@@ -2,7 +2,8 @@
 //!
 //! The compiler knows the operands, so this is certain to happen when the code runs. It may never run, so this is only
 //! a warning. Operands that are not written down, but that partial evaluation knows, are reported only in code that every call of its
-//! function runs. So is an index behind the end of memory of known size that a loop certainly reaches.
+//! function runs. So is an index behind the end of memory of known size that a loop certainly reaches, and an operand that is a
+//! `static mut` to which nothing in the program writes.
 //!
 //! The operation stays in the program, and is undefined there; `--check` and the interpreter report it when it runs. A shift is by the
 //! amount modulo the number of bits.
@@ -21,6 +22,11 @@
 
 use nyala_base::{Diagnostic, Span};
 use nyala_ir::fold::ConstantFault;
+
+/// The hint that an operand is a static of this name.
+pub fn kept(name: &str) -> String {
+    format!("nothing writes to the static `{name}`, so it keeps its first value")
+}
 
 /// The warning of a fault.
 pub fn warning(span: Span, fault: ConstantFault) -> Diagnostic {
