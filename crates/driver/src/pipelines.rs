@@ -4,7 +4,7 @@ use crate::diagnostics::constant_fault;
 use crate::front::Files;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
-use crate::{Device, Options, devices, emit, run, statics};
+use crate::{Device, Options, devices, emit, run, statics, testing};
 use nyala_base::{Diagnostic, Span};
 use nyala_checks::Checks;
 use nyala_flat::Module;
@@ -268,10 +268,14 @@ pub const FLAT: &[FlatPass] = &[
                 if report.is_library(span.file) {
                     text.move_to_call(|span| !report.is_library(span.file));
                 }
+                text.others.retain(|label| !testing::is_entry(&report.sources, label.span));
+                for label in std::iter::once(&mut text.primary).chain(&mut text.others) {
+                    label.span = testing::written(&report.sources, label.span);
+                }
                 let text = text.render(&report.sources, false);
                 text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
             };
-            let place = |span: Span| report.sources.place(report.own_place(span));
+            let place = |span: Span| report.sources.place(testing::written(&report.sources, report.own_place(span)));
             nyala_checks::insert_checks(module, options.checked(), &nyala_checks::Texts { site: &site, place: &place });
             Vec::new()
         },
@@ -283,10 +287,12 @@ pub const FLAT: &[FlatPass] = &[
         about: "panics tell the calls that led to them",
         run: |module, step| {
             let report = &step.report;
+            let shown = |span: Span| report.sources.place(testing::written(&report.sources, span));
             let place = |span: Span| {
-                let mut text = report.sources.place(span);
-                for (name, call) in report.calls.around(span).take(MAX_CALLS) {
-                    text.push_str(&format!("\n  `{name}` called at {}", report.sources.place(call)));
+                let mut text = shown(span);
+                let calls = report.calls.around(span).filter(|(_, call)| !testing::is_entry(&report.sources, *call));
+                for (name, call) in calls.take(MAX_CALLS) {
+                    text.push_str(&format!("\n  `{name}` called at {}", shown(call)));
                 }
                 text
             };

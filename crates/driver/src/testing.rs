@@ -273,9 +273,20 @@ fn show_queries(report: &mut Report) {
     let Report { sources, sink, .. } = report;
     for diagnostic in &mut sink.diagnostics {
         for label in std::iter::once(&mut diagnostic.primary).chain(&mut diagnostic.others) {
-            label.span = query_of(sources, label.span).unwrap_or(label.span);
+            label.span = written(sources, label.span);
         }
     }
+}
+
+/// The place that the user has written, for one that may be in a file with entries of tests or benchmarks.
+pub(crate) fn written(sources: &Sources, span: Span) -> Span {
+    query_of(sources, span).unwrap_or(span)
+}
+
+/// Whether a call stands in a file with entries only: that of a test function or a benchmark, which has no place that is written.
+pub(crate) fn is_entry(sources: &Sources, call: Span) -> bool {
+    let text = |line: Span| sources.text(line.file).get(line.lo as usize..line.hi as usize);
+    query_of(sources, call).and_then(text).is_some_and(|text| !text.starts_with("//?"))
 }
 
 /// The place in the user's file for one in the file with entries, which has the same name and comes later.

@@ -3,6 +3,7 @@
 
 mod benchmarks;
 
+use super::package::Part;
 use super::{Answer, FAILED, Input, USAGE, show, with_files};
 use benchmarks::Measured;
 use nyala_driver::diagnostics::{cannot_read, cannot_write};
@@ -51,7 +52,10 @@ struct Row {
 }
 
 impl Bench {
-    pub fn run(&self) -> u8 {
+    pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Benchmark) {
+            return code;
+        }
         with_files(&self.input, |options, files| self.bench(options, files))
     }
 
@@ -76,7 +80,7 @@ impl Bench {
             eprintln!("  = hint: a benchmark is a function `fn bench_f() -> i32 {{ f($100) }}`");
             return Ok((USAGE, report));
         }
-        files.add("<benchmarks>", entries);
+        files.given.extend(entries.given);
         let loaded = FrontEnd::new(options, files).graph()?.residual()?.flat()?.load(&[])?;
         show(&loaded.report, &self.input);
         nyala_runtime::note_requests_to_stop();

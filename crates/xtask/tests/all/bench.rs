@@ -72,3 +72,23 @@ fn faults_are_reported() {
         assert_eq!(bench(&[good.as_ref(), bad[0].as_ref(), bad[1].as_ref()]).0, Some(2), "{bad:?}");
     }
 }
+
+/// The exported functions that call benchmarks are in no file.
+#[test]
+fn a_benchmark_that_panics_is_shown_in_its_line() {
+    let folder = Folder::new("bench panics");
+    let file = folder.write(
+        "p.impala",
+        "fn f(n: i32) -> i32 { assert(n < 10); 2 * n }\n\nfn bench_one() -> i32 { 1 }\nfn bench_bad() -> i32 {\n    f($30)\n}\n",
+    );
+    for check in [&[][..], &["--check"][..]] {
+        let args: Vec<&OsStr> = check.iter().map(OsStr::new).chain([file.as_ref()]).collect();
+        let (code, out, err) = bench(&args);
+        assert!(code != Some(0) && err.contains("assertion failed: `n < 10`"), "{out}{err}");
+        assert!(
+            err.contains("p.impala:1:23") && (err.contains("p.impala:5:5") || err.contains("5 |     f($30)")),
+            "{err}"
+        );
+        assert!(!err.contains("benchmarks>") && !err.contains("bench_function") && !err.contains("bench_one"), "{err}");
+    }
+}

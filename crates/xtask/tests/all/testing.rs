@@ -73,8 +73,7 @@ fn failures_do_not_hide_each_other() {
     let has = |text: &str| assert!(out.contains(text), "{text}\nin\n{out}");
     has("a.impala:2: `sum(1, 2) == 4`: -O3\n    does not hold, the arguments known");
     has("a.impala:4: `test_panic`: -O3\n    panic at ");
-    has("on purpose\n      `test_panic` called at ");
-    has("\n    signal: 6 (SIGABRT)");
+    has("on purpose\n    signal: 6 (SIGABRT)");
     has("    its output:\n    said before\n");
     has("a.impala:5: `test_false`: -O3\n    gives `false`");
     assert!(out.ends_with("1 passed, 3 failed, 0 skipped\n"), "{out}");
@@ -124,6 +123,30 @@ fn a_query_that_does_not_hold_shows_its_values() {
         has(17, "`point(1)` gives .x 1, .y 0.5, expected .x 2, .y 0.5");
         assert!(out.ends_with("1 passed, 10 failed, 0 skipped\n"), "{out}");
     }
+}
+
+/// What checked code and panics tell is in lines that the user has written.
+#[test]
+fn calls_from_queries_are_shown_in_their_lines() {
+    let folder = Folder::new("tests tell calls");
+    let file = folder.write(
+        "a.impala",
+        "fn f(n: i32) -> i32 { assert(n < 10); 2 * n }\n\
+         fn get(a: [i32 * 2], n: i32) -> i32 { a(n) }\n\
+         fn test_bad() -> bool { f($30) == 3 }\n\
+         //? f(30) == 3\n\
+         //? get([1, 2], 2) == 3\n",
+    );
+    let (code, out, err) = run(&["--engine".as_ref(), "checked".as_ref(), file.as_os_str()]);
+    assert_eq!(code, Some(1), "{err}");
+    for place in ["a.impala:3:25\n", "a.impala:4:5\n", "a.impala:5:5\n"] {
+        assert!(out.contains(&format!("{place}    ")), "{place} in {out}");
+    }
+    assert!(!out.contains("query_known"), "{out}");
+    let (code, out, err) = run(&["--engine".as_ref(), "-O0".as_ref(), file.as_os_str()]);
+    assert_eq!(code, Some(1), "{err}");
+    // The functions that call tests are in no file.
+    assert!(out.contains("`f` called at") && !out.contains("`test_bad` called at"), "{out}");
 }
 
 /// On a machine with other work, even the compiler may take a second. Then there is more time.

@@ -40,11 +40,13 @@ pub struct Measured {
     pub calls: u64,
 }
 
-/// The benchmarks in a program's files, in their order, and a further file that exports them by [`entry`]. What looks like a
-/// benchmark and is none is an error.
-pub fn find(files: &Files) -> Result<(Vec<String>, String), Failed> {
-    let (mut names, mut entries, mut report) = (Vec::new(), String::new(), Report::default());
+/// The benchmarks in a program's files, in their order; for each file another one of its name, which exports them by [`entry`], each
+/// in the line of the benchmark, so that places in it are shown as places of that line. What looks like a benchmark and is none is an
+/// error.
+pub fn find(files: &Files) -> Result<(Vec<String>, Files), Failed> {
+    let (mut names, mut all, mut report) = (Vec::new(), Files::default(), Report::default());
     for (name, text) in &files.given {
+        let (mut entries, mut line) = (String::new(), 1);
         let file = report.sources.add(name, text.clone());
         // Errors of syntax are reported when the program is compiled.
         let module = nyala_syntax::parse(file, text, &mut Sink::default());
@@ -55,14 +57,18 @@ pub fn find(files: &Files) -> Result<(Vec<String>, String), Failed> {
             }
             match result_of(&module, f) {
                 Ok(result) => {
-                    let _ = writeln!(entries, "extern fn {}() -> {result} {{ {}() }}", entry(names.len()), f.name.text);
+                    let at = report.sources.line_col(f.name.span).0;
+                    entries.extend(std::iter::repeat_n('\n', at.saturating_sub(line)));
+                    line = line.max(at);
+                    let _ = write!(entries, "extern fn {}() -> {result} {{ {}() }} ", entry(names.len()), f.name.text);
                     names.push(f.name.text.to_string());
                 }
                 Err(why) => report.sink.push(not_a_benchmark::error(f.name.span, &f.name.text, why)),
             }
         }
+        all.add(name.clone(), entries);
     }
-    if report.sink.has_errors() { Err(Box::new(report)) } else { Ok((names, entries)) }
+    if report.sink.has_errors() { Err(Box::new(report)) } else { Ok((names, all)) }
 }
 
 /// The name of the exported function that calls a benchmark.
