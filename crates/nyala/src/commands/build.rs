@@ -1,5 +1,6 @@
 //! `nyala build`: compiles a program to a file that others link or run.
 
+use super::package::Part;
 use super::{Input, with_files_of};
 use clap::ValueEnum;
 use nyala_driver::build::Kind;
@@ -50,6 +51,9 @@ enum SanitizerName {
 
 impl Build {
     pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Program) {
+            return code;
+        }
         let (linked, files): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.input.files).into_iter().partition(|f| is_linked(f));
         if files.is_empty() {

@@ -1,5 +1,6 @@
 //! `nyala check`: silence, or diagnostics.
 
+use super::package::Part;
 use super::{Input, with_files};
 use nyala_driver::{Code, FrontEnd};
 
@@ -12,7 +13,10 @@ pub struct Check {
 }
 
 impl Check {
-    pub fn run(&self) -> u8 {
+    pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Program) {
+            return code;
+        }
         with_files(&self.input, |options, files| {
             let partial_evaluation = options.partial_evaluation;
             let graph = FrontEnd::new(options, files).graph()?;

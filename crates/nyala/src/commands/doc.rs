@@ -1,5 +1,6 @@
 //! `nyala doc`: finds the files and libraries that are to be documented, and writes the pages.
 
+use super::package::{self, Part};
 use super::{FAILED, USAGE, show_all};
 use nyala::doc::{self, Format, Source};
 use nyala_base::{Diagnostic, Sink, Sources};
@@ -15,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// indented lines, or between fences; lists begin with `- ` or `1. `. Lines `//?` are shown as examples.
 #[derive(clap::Args)]
 pub struct Doc {
-    /// Files, folders with all files in them, or embedded libraries such as `std`, `std::view`, `prelude`. Without any, all
-    /// embedded libraries are documented
+    /// Files, folders with all files in them, or embedded libraries such as `std`, `std::view`, `prelude`. Without any, it is the
+    /// library of the package around this folder; outside of packages, all embedded libraries
     #[arg(value_name = "FILE|FOLDER|LIBRARY")]
     what: Vec<PathBuf>,
     /// Folder for the pages
@@ -75,13 +76,15 @@ impl Found {
         }
     }
 
-    fn folder(&mut self, folder: &Path) {
+    /// Adds all files in a folder; in that of a package, without its program.
+    fn folder(&mut self, folder: &Path, is_package: bool) {
         let mut paths = Vec::new();
         if let Err(e) = super::test::collect(folder, &mut paths) {
             self.errors.push(cannot_read::error(folder, &e.to_string()));
         } else if paths.is_empty() {
             self.errors.push(cannot_read::error(folder, "it has no file `….impala`"));
         }
+        paths.retain(|path| !is_package || *path != folder.join("main.impala"));
         for path in paths {
             let inner = path.strip_prefix(folder).unwrap_or(&path).with_extension("");
             let names: Vec<_> = inner.iter().map(|n| n.to_string_lossy()).collect();
@@ -93,12 +96,19 @@ impl Found {
 impl Doc {
     pub fn run(&self) -> u8 {
         let mut found = Found::default();
-        if self.what.is_empty() {
+        let is_in_package = nyala_driver::packages::folder_of(Path::new("-")).is_some();
+        let mut what = self.what.clone();
+        if what.is_empty() && is_in_package {
+            match package::files(Part::Sources) {
+                Ok(files) => what = files,
+                Err(why) => return package::refuse(why),
+            }
+        } else if what.is_empty() {
             found.libraries("");
         }
-        for path in &self.what {
+        for path in &what {
             if path.is_dir() {
-                found.folder(path);
+                found.folder(path, self.what.is_empty());
             } else if path.exists() || !path.to_str().is_some_and(|name| found.libraries(name)) {
                 let module = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
                 found.file(path, module);

@@ -1,5 +1,6 @@
 //! `nyala emit`: prints a program as text, at a stage of its compilation.
 
+use super::package::Part;
 use super::{Input, with_files_of};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use nyala_driver::Report;
@@ -35,7 +36,10 @@ fn stages() -> PossibleValuesParser {
 }
 
 impl Emit {
-    pub fn run(&self) -> u8 {
+    pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Program) {
+            return code;
+        }
         if self.out.as_ref().is_some_and(|out| self.input.would_lose(out)) {
             return super::USAGE;
         }

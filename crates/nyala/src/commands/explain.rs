@@ -1,5 +1,6 @@
 //! `nyala explain`: reports what partial evaluation did at each call, and why.
 
+use super::package::Part;
 use super::{Answer, Input, with_files};
 use nyala_driver::diagnostics::cannot_write;
 use nyala_driver::files::check_output;
@@ -61,7 +62,10 @@ impl Explain {
         print(flat.report, &text)
     }
 
-    pub fn run(&self) -> u8 {
+    pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Program) {
+            return code;
+        }
         if self.html.as_ref().is_some_and(|out| self.input.would_lose(out)) {
             return super::USAGE;
         }

@@ -15,6 +15,7 @@ pub mod fmt;
 pub mod lsp;
 pub mod man;
 pub mod new;
+pub mod package;
 pub mod run;
 pub mod test;
 pub mod tune;
@@ -32,8 +33,9 @@ const MAX_DEVICES: u32 = 1 << 12;
 
 #[derive(Args)]
 pub struct Input {
-    /// Source files, which together form one program; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Source files, which together form one program; `-` is standard input. Without any, it is the program of the package around
+    /// this folder: `src/main.impala`
+    #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Optimization level
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -104,6 +106,14 @@ pub struct Input {
 }
 
 impl Input {
+    /// If no file is named, takes those of the package around the working folder. Prints an error if there are none.
+    pub fn complete(&mut self, part: package::Part) -> Result<(), u8> {
+        if self.files.is_empty() {
+            self.files = package::files(part).map_err(package::refuse)?;
+        }
+        Ok(())
+    }
+
     /// Whether writing `out` would overwrite a file of the program. Prints an error if so.
     pub fn would_lose(&self, out: &std::path::Path) -> bool {
         let same = |f: &PathBuf| out.canonicalize().is_ok_and(|out| f.canonicalize().is_ok_and(|f| f == out));

@@ -29,11 +29,11 @@ const README: &str = "# NAME
 
 | do | see |
 |---|---|
-| `nyala run src/main.impala` | the program's output |
-| `nyala test tests` | each test under all engines |
-| `nyala bench bench/dot_products.impala` | times |
-| `nyala emit --stage flat src/main.impala --fn dot4` | code without a loop |
-| `nyala build src/main.impala -o main` | an executable |
+| `nyala run` | the program's output |
+| `nyala test` | each test under all engines |
+| `nyala bench` | times |
+| `nyala emit --stage flat --fn dot4` | code without a loop |
+| `nyala build -o main` | an executable |
 | `nyala fmt .` | all files formatted |
 | `nyala add geo --path ../geo` | a dependency more in `nyala.toml` |
 ";

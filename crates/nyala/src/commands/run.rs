@@ -1,5 +1,6 @@
 //! `nyala run`: compiles a program in memory, or interprets it, and runs it.
 
+use super::package::Part;
 use super::{Answer, Input, show, with_files_of};
 use clap::ValueEnum;
 use nyala_driver::diagnostics::cannot_write;
@@ -45,7 +46,10 @@ enum Engine {
 }
 
 impl Run {
-    pub fn run(&self) -> u8 {
+    pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Program) {
+            return code;
+        }
         nyala_runtime::end_by_lost_output();
         nyala_runtime::keep_kernels(!self.no_cache);
         let options = |o: &mut nyala_driver::Options| {

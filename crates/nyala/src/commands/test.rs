@@ -1,6 +1,7 @@
 //! `nyala test`: runs the tests in Impala files under every engine. Tests run in other processes, which print a mark
 //! before and after each test. So a test that ends its process, or does not end, is only one failed test.
 
+use super::package::Part;
 use super::{FAILED, Input, USAGE, show_all, with_files};
 use nyala_base::Sources;
 use nyala_driver::diagnostics::{cannot_read, test_failed};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Run `//?` lines and `test…` functions of files, or of all files in folders, under every engine
 #[derive(clap::Args)]
-#[command(mut_arg("files", |files| files.value_name("FILE|FOLDER").help("Files, and folders with all files in them; each file is a program")))]
+#[command(mut_arg("files", |files| files.value_name("FILE|FOLDER").help("Files, and folders with all files in them; each file is a program. Without any, `src` and `tests` of the package around this folder")))]
 pub struct Test {
     #[command(flatten)]
     input: Input,
@@ -81,7 +82,10 @@ impl Report {
 }
 
 impl Test {
-    pub fn run(&self) -> u8 {
+    pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Tests) {
+            return code;
+        }
         if let Some(first) = self.worker {
             return self.work(first);
         }

@@ -4,6 +4,7 @@
 mod plot;
 pub(super) mod search;
 
+use super::package::Part;
 use super::{Answer, Input, USAGE, with_files_of};
 use nyala_base::Diagnostic;
 use nyala_driver::diagnostics::{cannot_write, not_measurable};
@@ -61,6 +62,9 @@ const SHOWN: usize = 20;
 
 impl Tune {
     pub fn run(mut self) -> u8 {
+        if let Err(code) = self.input.complete(Part::Program) {
+            return code;
+        }
         let (linked, files): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.input.files).into_iter().partition(|f| is_linked(f));
         let Some(first) = files.first() else {

@@ -96,6 +96,41 @@ fn a_new_package_runs_and_passes_its_tests() {
     }
 }
 
+/// Without a file, commands take those of the package around the folder; else they say what is missing.
+#[test]
+fn commands_without_a_file_take_the_package() {
+    let place = Place::new("whole");
+    place.succeeds(".", &["new", "shapes"]);
+    for folder in ["shapes", "shapes/src", "shapes/tests"] {
+        assert_eq!(place.succeeds(folder, &["run"]), "10\n");
+        assert_eq!(place.succeeds(folder, &["run", "--", "an argument"]), "10\n");
+        assert!(place.succeeds(folder, &["test", "--engine", "interp"]).contains("3 passed, 0 failed"));
+    }
+    place.succeeds("shapes", &["check", "--deny", "warnings"]);
+    assert!(place.succeeds("shapes", &["emit", "--stage", "flat", "--fn", "dot4"]).contains("dot4"));
+    place.succeeds("shapes", &["explain"]);
+    place.succeeds("shapes", &["build", "-o", "program.o"]);
+    assert!(place.succeeds("shapes", &["bench", "--time", "0.001"]).contains("bench_dot"));
+    assert!(place.succeeds("shapes/src", &["doc", "-o", "../pages", "--format", "markdown"]).starts_with("1 page"));
+    let pages = place.text("shapes/pages/shapes.md");
+    assert!(pages.contains("dot") && !place.0.path("shapes/pages/main.md").exists(), "{pages}");
+    place.write("shapes/bench/more.impala", "fn bench_more() -> () { }");
+    let refused = |folder: &str, args: &[&str], why: &[&str]| {
+        let output = place.nyala(folder, args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        why.iter().for_each(|why| assert!(stderr(&output).contains(why), "{why} in {}", stderr(&output)));
+    };
+    refused("shapes", &["bench"], &["several benchmarks", "`bench/dot_products.impala`, `bench/more.impala`"]);
+    place.package("library", "", "");
+    refused("library", &["run"], &["the package has no `src/main.impala`", "name a file"]);
+    refused("library/src", &["check"], &["the package has no `../src/main.impala`"]);
+    refused("library", &["bench"], &["the package has no `bench/….impala`"]);
+    for verb in ["run", "check", "test", "bench", "emit", "explain", "tune"] {
+        refused(".", &[verb], &["no folder around this one has a `nyala.toml`", "`nyala new NAME`"]);
+    }
+    refused(".", &["build", "-o", "x"], &["no folder around this one has a `nyala.toml`"]);
+}
+
 #[test]
 fn a_package_sees_its_own_dependencies_only() {
     let place = Place::new("own");
