@@ -1,8 +1,8 @@
-//! Checks of signed arithmetic: results that do not fit their types. Apart from the checks of memory, with which it shares only
+//! Checks of signed arithmetic: each result must fit its type. Separate from the checks of memory, with which it shares only
 //! the report.
 //!
-//! Where it is not known before a loop that results fit, a variable collects the signs of what tells whether they do (see
-//! `guards.rs`).
+//! If it is not known before a loop that its results fit, a variable collects sign bits during the loop: it is negative
+//! after the loop if some result did not fit (see `guards.rs`).
 
 use super::checker::{Checker, DIVISION, OVERFLOW};
 use super::code::Code;
@@ -11,16 +11,18 @@ use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 use rustc_hash::FxHashSet;
 
-/// A check of arithmetic that is made when its loop has ended.
+/// A check of arithmetic that runs after its loop has ended.
 #[derive(Clone, Copy)]
 pub struct Late {
     /// A variable that is negative if one of the results did not fit.
     pub variable: Value,
-    /// For a product of two `i64`, the varying factor: the least that fits, and how many above do.
+    /// For a product of two `i64`: the factor that varies, the least factor whose product fits, and the number of greater
+    /// factors that fit, too.
     pub factor: Option<(Value, Value, Value)>,
 }
 
-/// The block before one for large factors: its instructions, its number, the condition for going on, the block for others.
+/// A check of a product under construction: `large` is the block for factors that need more than 32 bits, `start` (with the
+/// instructions `before`) the block that branches on `is_small`.
 pub struct Large {
     before: Vec<Inst>,
     start: Block,
@@ -37,7 +39,7 @@ impl Code<'_> {
         Some((op, prim))
     }
 
-    /// A sum or difference as an unsigned number, and a number of the type that is negative if the result does not fit.
+    /// A sum or difference modulo 2ⁿ, and a number of the same type that is negative if the result does not fit.
     pub fn sum(&mut self, op: Op, prim: Prim, args: [Value; 2]) -> (Value, Value) {
         let unsigned = unsigned(prim);
         let ty = self.types.prim(unsigned);
@@ -51,7 +53,7 @@ impl Code<'_> {
         (r, self.cast(sign, prim))
     }
 
-    /// The result of numbers of at most 32 bits in 64 bits, and whether it fits their type.
+    /// For operands of at most 32 bits: the result in 64 bits, and whether it fits their type.
     pub fn in_64_bits(&mut self, op: Op, prim: Prim, args: [Value; 2]) -> (Value, Value) {
         let (i64, bool_ty) = (self.types.i64(), self.types.bool());
         let [x, y] = args.map(|v| self.cast(v, Prim::I64));
@@ -61,7 +63,8 @@ impl Code<'_> {
         (r, self.op(Op::Eq, &[back, r], bool_ty))
     }
 
-    /// Starts a block for factors, given as `u64`, whose product may need more than 64 bits: others fit in 32.
+    /// Starts a block for factors whose product may need more than 64 bits. Both factors are given as `u64`; if both fit in 32 bits, the
+    /// block is skipped.
     pub fn begin_large(&mut self, numbers: [Value; 2]) -> Large {
         let (u64, bool_ty) = (self.types.prim(Prim::U64), self.types.bool());
         let half = self.literal(Prim::U64, 1 << 31);
@@ -74,7 +77,7 @@ impl Code<'_> {
         Large { before: std::mem::take(&mut self.insts), start, is_small, large: self.current }
     }
 
-    /// Ends the block. What follows comes after both ways.
+    /// Ends the block for large factors. What follows runs in both cases.
     pub fn end_large(&mut self, Large { before, start, is_small, large }: Large) {
         let next = self.current;
         let term = std::mem::replace(&mut self.function.blocks[start.idx()].term, Terminator::Unreachable);
@@ -86,7 +89,7 @@ impl Code<'_> {
 }
 
 impl Code<'_> {
-    /// What must hold of a division: that its divisor is not zero; that its quotient fits, if it may not.
+    /// The conditions of a division: its divisor is not zero; its quotient fits, for types where it may not.
     pub fn division(&mut self, inst: &Inst) -> Option<(Value, Option<Value>)> {
         let (InstOp::Op(Op::PDiv | Op::PRem), &[a, b]) = (inst.op, &inst.args[..]) else { return None };
         let prim = self.types.as_prim(self.function.ty(b)).filter(|p| p.is_int())?;
@@ -166,7 +169,7 @@ impl Checker<'_, '_> {
         self.add_sign(sign, variable);
     }
 
-    /// Makes a variable negative if a number of its type is.
+    /// Makes a variable negative if a number of the same type is negative.
     fn add_sign(&mut self, sign: Value, variable: Value) {
         let ty = self.code.function.ty(sign);
         let before = self.op(Op::Load, &[variable], ty);
@@ -174,7 +177,7 @@ impl Checker<'_, '_> {
         self.push(InstOp::Op(Op::Store), &[variable, after], None);
     }
 
-    /// Reports arithmetic of a loop that has ended.
+    /// Reports an overflow that the variables of an ended loop tell of.
     pub fn check_late(&mut self, variable: Value, span: Span) {
         let around = std::mem::replace(&mut self.code.span, span);
         let ty = self.code.function.ty(variable);
@@ -187,7 +190,7 @@ impl Checker<'_, '_> {
         self.code.span = around;
     }
 
-    /// The check of arithmetic that is made after the loop, if there is one for it.
+    /// The check of an instruction that runs after its loop, if the instruction has one.
     pub fn late(&mut self, inst: &Inst, own: &FxHashSet<Value>) -> Option<Late> {
         let (op, prim) = self.checked_arithmetic(inst)?;
         let factor = match (op, prim) {
@@ -213,7 +216,7 @@ impl Checker<'_, '_> {
         Some(Late { variable, factor })
     }
 
-    /// The least `i64` whose product with a factor fits, and the number of those above that fit, too, as `u64`.
+    /// The least `i64` whose product with a factor fits, and the number of greater ones that fit, too, as `u64`.
     fn factors_that_fit(&mut self, factor: Value) -> (Value, Value) {
         if let Some(n) = self.code.function.as_bits(factor).map(|bits| i128::from(bits as i64)) {
             let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
@@ -236,7 +239,7 @@ impl Checker<'_, '_> {
         let is_negative = self.op(Op::Lt, &[divisor, zero], bool_ty);
         let least = self.op(Op::Select, &[is_negative, high, low], i64);
         let most = self.op(Op::Select, &[is_negative, low, high], i64);
-        // All but the least number have a negative that fits.
+        // Only the least number of a type has no negative of that type.
         let above_min = number(self, -i64::MAX);
         let least = self.op(Op::Select, &[is_minus, above_min, least], i64);
         let [from, to] = [least, most].map(|v| self.cast(v, Prim::U64));
@@ -245,7 +248,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The unsigned type of a signed type's size.
+/// The unsigned type of the same size.
 pub fn unsigned(prim: Prim) -> Prim {
     match prim {
         Prim::I8 => Prim::U8,

@@ -11,18 +11,18 @@ use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Limit on the instructions between an address and what it was computed from.
+/// Limit on the instructions between an address and the address from which it was computed.
 const MAX_STEPS: usize = 1000;
 
-/// Words of a runtime's object.
+/// Indices of words in an object: the runtime's record of a block of memory, with its bounds.
 const LOW: u64 = 0;
 pub const SIZE: u64 = 1;
-/// Below which offset an access of 2, 4 and 8 bytes begins.
+/// For accesses of 1, 2, 4 and 8 bytes: the word that holds the offset below which an access must begin.
 const LIMITS: [(u64, u64); 4] = [(1, SIZE), (2, 2), (4, 3), (8, 4)];
 const MASK: u64 = 5;
 const SHADOW: u64 = 6;
 
-/// Faults, as the runtime numbers them.
+/// Numbers of faults, which the runtime knows as well.
 const ACCESS: u64 = 0;
 pub const OVERFLOW: u64 = 1;
 pub const UNINITIALIZED: u64 = 2;
@@ -34,25 +34,25 @@ pub struct Access {
     pub address: Value,
     /// The number of bytes.
     pub size: u64,
-    /// It writes. Others read: atomic updates do both.
+    /// Whether it writes. Otherwise it reads. An atomic update counts as a write.
     pub writes: bool,
     pub mask: Option<Value>,
 }
 
-/// The way from another address to an address.
+/// How an address was computed: from the address `root`, by adding.
 pub struct Origin {
     pub root: Value,
-    /// A number of bytes, and indices with the sizes of what they count.
+    /// A number of bytes that is added.
     pub bytes: i64,
     pub terms: Vec<(Value, i64)>,
 }
 
-/// Bounds of an address's origin.
+/// Bounds of the memory that the root of an address points to.
 #[derive(Clone, Copy)]
 pub enum Bounds {
-    /// The runtime's object, and how far from its start the origin is.
+    /// Those in an object of the runtime; and the distance of the root from the start of that memory, in bytes.
     Object(Value, Value),
-    /// A variable or static of this size.
+    /// A variable or static of this size; the root is its start.
     Known(u64),
 }
 
@@ -63,29 +63,31 @@ pub struct Checker<'a, 't> {
     texts: &'a Texts<'t>,
     pub tables: &'a Tables,
     chained: &'a FxHashSet<Func>,
-    /// Globals with texts of places.
+    /// The global that holds a text of a report, by text.
     places: &'a mut FxHashMap<String, GlobalId>,
     pub defs: FxHashMap<Value, Inst>,
-    /// Objects of addresses that others were computed from, and how far from their start these are; `None` before they are
-    /// defined.
+    /// For roots of addresses: the runtime's object, and the distance of the root from the start of its memory. `None` until
+    /// the code has reached the definition of the root.
     objects: FxHashMap<Value, Option<(Value, Value)>>,
-    /// Variables that move to the heap.
+    /// Variables that are allocated on the heap, because their addresses leave the function.
     pub moved: FxHashSet<Value>,
-    /// For variables that stay, the variables whose bytes tell which of theirs are initialized.
+    /// The shadow of each variable that stays on the stack: a variable whose bytes tell which bytes of the first are initialized.
     pub shadows: FxHashMap<Value, Value>,
-    /// Values that the rest of their block uses in any case. Others may be computed too early, for one way of several.
+    /// Values that are used on every path from their definition. Others may have been moved before the branch that guards them
+    /// (see `needed.rs`).
     pub needed: FxHashSet<Value>,
-    /// Instructions whose checks hold, by block and place: the guard of their loop tested it.
+    /// Instructions that need no check, by block and index: the guard of their loop has tested them.
     pub exempt: FxHashSet<(Block, usize)>,
-    /// Arithmetic that is checked when its loop has ended; the variables for that; what the blocks behind the loop test.
+    /// Arithmetic that is checked after its loop has ended, by block and index; the definitions of the variables for that; and for
+    /// each block behind a loop the variables that it tests, with the place to report.
     pub late: FxHashMap<(Block, usize), Late>,
     pub variables: Vec<Inst>,
     pub reports: FxHashMap<Block, Vec<(Value, Span)>>,
-    /// What a loop wrote, noted in the block behind it: the first address, the number of bytes, the object.
+    /// For each block behind a loop, the areas that the loop has initialized: first address, number of bytes, object.
     pub filled: FxHashMap<Block, Vec<[Value; 3]>>,
-    /// The list of calls that led to the function.
+    /// The parameter that lists the calls which led to this function.
     calls: Option<Value>,
-    /// The function's own entry of such lists.
+    /// The entry that this function adds to the list for the functions that it calls.
     frame: Option<Value>,
 }
 
@@ -125,12 +127,12 @@ impl<'a, 't> Checker<'a, 't> {
 
 impl Checker<'_, '_> {
     pub fn run(&mut self, is_chained: bool) {
-        // Whether memory is initialized is only looked at where it is known to lie within its block.
+        // Shadows are only read for bytes that are known to lie within their block.
         let versions = match self.checks.bounds || self.checks.overflow && !self.checks.uninit {
             true => version_loops(self.code.types, self.code.function),
             false => Vec::new(),
         };
-        // Variables became values, so that more is used on one way only.
+        // Promotion of variables to values leaves more values that are used on some paths only.
         if self.checks.overflow {
             let guards: Vec<Block> = versions.iter().map(|v| v.guard).collect();
             put_where_needed(self.code.types, self.code.function, &guards);
@@ -151,7 +153,7 @@ impl Checker<'_, '_> {
                         Some(Const::Bits(0)) => is_gather,
                         _ => false,
                     };
-                    // Statics, too, if lanes index them.
+                    // Statics need an object, too, if lanes index them.
                     let is_static = matches!(self.code.function.as_const(root), Some(Const::Global(_)));
                     if !is_none && (is_gather && is_static || self.known_size(root).is_none()) {
                         self.objects.insert(root, None);
@@ -234,7 +236,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// An instruction, which had this place.
+    /// Emits an old instruction, which was at this block and index, with its checks.
     fn inst(&mut self, inst: Inst, place: (Block, usize)) {
         self.code.span = inst.span;
         if inst.result.is_some_and(|r| self.moved.contains(&r)) {
@@ -255,7 +257,7 @@ impl Checker<'_, '_> {
         let access = self.access(&inst);
         match &access {
             Some(access) if !is_exempt => self.check(&inst, access),
-            // That bytes of a variable are initialized is looked at in each round.
+            // Shadows of variables are read in each round.
             Some(access) => self.check_shadow(&inst, access),
             None => {}
         }
@@ -275,7 +277,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Ends the last block that an old block became.
+    /// Gives the old terminator to the last of the blocks into which an old block was split.
     fn end(&mut self) {
         let mut term =
             std::mem::replace(&mut self.code.function.blocks[self.code.current.idx()].term, Terminator::Unreachable);
@@ -321,13 +323,13 @@ impl Checker<'_, '_> {
         self.code.cast(v, prim)
     }
 
-    /// The type of an address of bytes.
+    /// The type of pointers to bytes.
     pub fn bytes(&mut self) -> Ty {
         let u8 = self.code.types.prim(Prim::U8);
         self.code.types.ptr(u8)
     }
 
-    /// An address as a number.
+    /// An address as an integer.
     pub fn number(&mut self, address: Value) -> Value {
         let u64 = self.code.types.prim(Prim::U64);
         self.op(Op::Bitcast, &[address], u64)
@@ -376,7 +378,7 @@ impl Checker<'_, '_> {
         self.op(Op::Bitcast, &[address], bytes)
     }
 
-    /// Goes on if a condition holds; else reports a fault of an address.
+    /// Continues if a condition holds; otherwise reports a fault at an address.
     pub fn require(&mut self, holds: Value, what: u64, address: Value, object: Option<Value>) {
         let before = self.code.begin_report();
         self.report(what, address, object);
@@ -464,7 +466,7 @@ impl Checker<'_, '_> {
         origin
     }
 
-    /// The size of a variable or static that an address is of, if the function accesses it directly.
+    /// The size of the variable or static at an address, if the function accesses it directly.
     pub fn known_size(&self, root: Value) -> Option<u64> {
         let is_own = self.defs.get(&root).is_some_and(|i| i.op == InstOp::Op(Op::Slot)) && !self.moved.contains(&root);
         let ty = match self.code.function.as_const(root) {
@@ -475,7 +477,7 @@ impl Checker<'_, '_> {
         layout::size_align(self.code.types, ty).map(|s| s.0)
     }
 
-    /// Asks for the object of an address, now that it is defined, if an access needs it.
+    /// Called after the definition of an address: asks the runtime for its object, if an access needs it.
     fn define_object(&mut self, v: Value) {
         if self.objects.get(&v) != Some(&None) {
             return;
@@ -515,7 +517,7 @@ impl Checker<'_, '_> {
             return self.check_lanes(inst, origin.root, mask);
         }
         let Some(bounds) = self.bounds(origin.root) else { return };
-        // The bits of a mask are a u64.
+        // A mask is passed as the bits of a `u64`.
         if mask.is_some() && self.lanes_of(inst).is_none_or(|n| n > 64) {
             return;
         }
@@ -527,7 +529,7 @@ impl Checker<'_, '_> {
         }
         let (u64, bool_ty) = (self.code.types.prim(Prim::U64), self.code.types.bool());
         let mut offset = self.offset(&origin);
-        // Only lanes from the first to the last active one access memory.
+        // The access reaches from the first active lane to the last one.
         let mut is_idle = None;
         let mut extent = None;
         if let (Some(mask), Some(lanes)) = (mask, self.lanes_of(inst)) {
@@ -575,7 +577,7 @@ impl Checker<'_, '_> {
         self.check_shadow(inst, access);
     }
 
-    /// The distance from the origin, in bytes.
+    /// The distance of an address from its root, in bytes.
     pub fn offset(&mut self, origin: &Origin) -> Value {
         let u64 = self.code.types.prim(Prim::U64);
         let mut offset = self.literal(Prim::U64, origin.bytes as u64);
@@ -603,7 +605,7 @@ impl Checker<'_, '_> {
     }
 
     fn check_lanes(&mut self, inst: &Inst, root: Value, mask: Option<Value>) {
-        // Indices to null are addresses, each of an object of its own.
+        // With null as the root, the indices are themselves addresses, each into an object of its own.
         let object = match (self.code.function.as_bits(root), self.bounds(root)) {
             (Some(0), _) => {
                 let ty = object_ty(self.code.types);
@@ -633,7 +635,7 @@ impl Checker<'_, '_> {
         self.call(self.tables.lanes, &args, None);
     }
 
-    /// Where the bytes lie that tell whether those at an address are initialized.
+    /// The address of the shadow of the bytes at an address.
     fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
         let u64 = self.code.types.prim(Prim::U64);
         let (mask, shadow) = (self.word(object, MASK), self.word(object, SHADOW));
@@ -644,7 +646,7 @@ impl Checker<'_, '_> {
         self.op(Op::Bitcast, &[at], ty)
     }
 
-    /// Whether an instruction uses what it reads as a number, rather than as a whole whose parts may be uninitialized.
+    /// Whether an instruction reads a number. A struct or array that is read as a whole may have parts that are uninitialized.
     pub fn reads_numbers(&self, inst: &Inst) -> bool {
         let is_scalar = inst.result.is_some_and(|r| {
             matches!(self.code.types.kind(self.code.function.ty(r)), TyKind::Prim(_) | TyKind::Ptr { .. })
@@ -668,7 +670,7 @@ impl Checker<'_, '_> {
                 let (size, site, calls) = (self.literal(Prim::U64, size), self.site(), self.calls_value(bytes));
                 self.call(self.tables.initialized, &[number, size, object, site, calls], None);
             }
-            // Parts may be uninitialized as long as they are not used as numbers.
+            // Uninitialized parts may be copied, as long as nothing computes with them.
             None => {}
         }
     }
@@ -687,7 +689,7 @@ impl Checker<'_, '_> {
                 let size = self.literal(Prim::U64, size);
                 self.call(self.tables.wrote, &[number, size, object], None);
             }
-            // Which lanes were written is not noted: all bytes count as initialized.
+            // The shadow does not know about lanes: all bytes count as initialized, also those of lanes that are not active.
             None => {
                 let (low, all) = (self.word(object, LOW), self.word(object, SIZE));
                 self.call(self.tables.wrote, &[low, all, object], None);
@@ -774,7 +776,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The unsigned type of this size.
+/// The unsigned type of this size in bytes.
 pub fn word_of(size: u64) -> Option<Prim> {
     Some(match size {
         1 => Prim::U8,

@@ -1,4 +1,4 @@
-//! Instructions that are inserted into a function: the block under construction, and those that it is split into.
+//! Inserts instructions into a function: a block under construction, which reports of faults split into several.
 
 use nyala_base::{Id, Span};
 use nyala_flat::*;
@@ -54,12 +54,12 @@ impl<'a> Code<'a> {
         Block::from_idx(self.function.blocks.len() - 1)
     }
 
-    /// Starts the instructions that report a fault. Returns those before.
+    /// Begins the instructions that report a fault. Returns the instructions of the block so far.
     pub fn begin_report(&mut self) -> Vec<Inst> {
         std::mem::take(&mut self.insts)
     }
 
-    /// Goes on if a condition holds; else runs the instructions since `begin_report`.
+    /// Continues if a condition holds; otherwise runs the instructions since `begin_report`.
     pub fn end_report(&mut self, holds: Value, before: Vec<Inst>) {
         let start = self.current;
         let fail = self.add_block("fail", Terminator::Unreachable);

@@ -1,6 +1,6 @@
-//! Operations on constants that are undefined. Folding leaves them to the run, where they are checked if the program asks for
-//! checks. [`constant_faults`] finds those that happen for certain once their function is called; [`wrap_constants`] gives others
-//! the result that the machine would compute, since LLVM and C compilers may do anything with what they see to be undefined.
+//! Operations on constants whose results are undefined, such as `MAX + 1`. Folding leaves them in the program, so that `--check`
+//! finds them. [`constant_faults`] reports those that certainly run when their function is called. [`wrap_constants`] gives the
+//! others the result that the machine would compute: LLVM and C compilers may do anything with what they see to be undefined.
 
 use crate::needed::needed;
 use nyala_base::{Id, Span};
@@ -21,7 +21,7 @@ pub struct Found {
     pub kept: Option<String>,
 }
 
-/// The faults of operations on constants in code that each call of its function runs.
+/// The faults of operations on constants in code that every call of its function runs.
 pub fn constant_faults(module: &Module) -> Vec<Found> {
     let mut found = Vec::new();
     let kept = kept(module);
@@ -105,7 +105,7 @@ fn kept(module: &Module) -> FxHashMap<GlobalId, u64> {
     found
 }
 
-/// The blocks that every call of a function runs: those that follow the entry without a choice, and where choices meet again.
+/// The blocks that every call of a function runs: those that follow the entry without a branch, and those where branches meet again.
 fn certain(function: &Function) -> Vec<Block> {
     let after = Cfg::new(function).post_dominators();
     let mut seen: FxHashSet<Block> = FxHashSet::default();
@@ -153,11 +153,11 @@ fn division(
 /// The size of the memory that a function returns, in bytes.
 enum Size {
     Known(u64),
-    /// A parameter, and the bytes for each of what it counts.
+    /// A parameter that counts elements, and the bytes of each.
     Of(usize, u64),
 }
 
-/// Functions that return a new block of memory of a size that is known where they are called.
+/// Functions that return new memory, whose size is known where they are called.
 fn blocks_of_known_size(module: &Module) -> FxHashMap<Func, Size> {
     let mut found = FxHashMap::default();
     for (i, function) in module.funcs.iter().enumerate() {
@@ -189,7 +189,7 @@ fn is_alloc(module: &Module, inst: &Inst) -> bool {
     matches!(inst.op, InstOp::Call(f) if module.func(f).is_foreign() && module.func(f).symbol() == Some("nyala_alloc"))
 }
 
-/// The bytes of the block that an instruction allocates.
+/// The bytes that an instruction allocates.
 fn allocated(module: &Module, function: &Function, inst: &Inst, known: &FxHashMap<Func, Size>) -> Option<u64> {
     match inst.op {
         InstOp::Call(f) if known.contains_key(&f) => match known.get(&f)? {
@@ -209,7 +209,7 @@ fn allocated(module: &Module, function: &Function, inst: &Inst, known: &FxHashMa
     }
 }
 
-/// Whether an access lies outside, at a constant place or in a round that a loop certainly has, of the memory that its address was computed from.
+/// Whether an access is out of bounds at a constant offset, or in an iteration that a loop certainly has.
 fn is_outside(
     module: &Module,
     function: &Function,
@@ -261,7 +261,7 @@ fn is_outside(
     all.is_some_and(|all| offset < 0 || offset + i128::from(size) > i128::from(all))
 }
 
-/// Limits on operations between an index and the numbers that a loop counts, and on blocks of loops.
+/// Limits on the operations between an index and a loop's counter, and on the blocks of loops.
 const MAX_DEPTH: usize = 16;
 const MAX_MEMBERS: usize = 256;
 
@@ -269,20 +269,20 @@ const MAX_MEMBERS: usize = 256;
 struct Loop {
     header: Block,
     members: FxHashSet<Block>,
-    /// From where it goes back.
+    /// The block that jumps back to the header.
     latch: Block,
     start: Value,
     bound: Value,
 }
 
-/// The loops that count, by their counters.
+/// The counted loops, by the value that counts.
 struct Loops<'a> {
     module: &'a Module,
     function: &'a Function,
     defs: &'a FxHashMap<Value, &'a Inst>,
     certain: &'a [Block],
     all: FxHashMap<Value, Loop>,
-    /// The loops around each block, by their counters, innermost first. `None` if one of these does not count.
+    /// The loops around each block, innermost first, named by their counters. `None` if one of them is no counted loop.
     around: FxHashMap<Block, Option<Vec<Value>>>,
     tree: nyala_base::graph::Tree,
 }
@@ -364,7 +364,7 @@ impl<'a> Loops<'a> {
         Some(if prim.is_signed() { i128::from(bits as i64) } else { i128::from(bits) })
     }
 
-    /// A number that a value has for certain in one of the rounds: the greatest one, if the loops count up.
+    /// A number that a value certainly has in one of the iterations: the greatest one.
     fn reached(&self, v: Value, depth: usize) -> Option<i128> {
         if let Some(n) = self.number(v) {
             return Some(n);
@@ -384,7 +384,7 @@ impl<'a> Loops<'a> {
         }
     }
 
-    /// The bound to which a loop counts, if it then has a round.
+    /// The bound to which a loop counts, if it has at least one iteration then.
     fn rounds_to(&self, counting: &Loop, depth: usize) -> Option<i128> {
         let to = self.reached(counting.bound, depth)?;
         let is_above = self.defs.get(&counting.bound).is_some_and(|i| {
@@ -393,7 +393,7 @@ impl<'a> Loops<'a> {
         (is_above || self.number(counting.start).is_some_and(|from| from < to)).then_some(to)
     }
 
-    /// Whether a block is run in each round of all loops around it, which certainly have one.
+    /// Whether a block runs in every iteration of all loops around it, each of which certainly has one.
     fn run(&self, block: Block) -> bool {
         let Some(Some(around)) = self.around.get(&block) else { return false };
         let mut at = block;

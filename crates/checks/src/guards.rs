@@ -1,13 +1,14 @@
-//! What holds for all rounds of a counted loop if it holds before the first one, so that a copy of the loop does without the
-//! checks (see `versions.rs`).
+//! The guard of a counted loop: a condition in front of the loop under which a copy of the loop needs no checks (see
+//! `versions.rs`).
 //!
-//! The counter's first and last numbers are known before the loop. Interval arithmetic, on numbers known now and on code in front
-//! of the loop, makes ranges of sums, differences and products of it and of what does not change; narrow types and masks have
-//! ranges of their own. An access is exempt if the ends of its range lie within its block, arithmetic if they fit its type. Memory
-//! that is read has to be initialized before the loop; what each round writes is noted when the loop has ended.
+//! The counter's first and last numbers are known before the loop. Interval arithmetic gives the range of every sum, difference and
+//! product of the counter and of values that do not change in the loop. The ends of a range are literals, or values that code in
+//! front of the loop computes. An access needs no check if its range lies within its block, arithmetic if its range fits the
+//! type. Memory that is read must be initialized before the loop; what the loop writes is marked as initialized after it.
 //!
-//! Other arithmetic takes part in a sum of signs, which is looked at when the loop has ended: a branch in each round would keep
-//! LLVM from vectorizing it. Only where all accesses are exempt: an index out of bounds has to be reported after what led to it.
+//! Arithmetic without a range, on data from memory for example, is checked after the loop, by a variable that collects sign bits: a
+//! branch in each iteration would keep LLVM from vectorizing the loop. This is done only if no access needs a check, because an
+//! overflow has to be reported before the access that it leads astray.
 
 use super::checker::{Access, Bounds, Checker};
 use super::versions::{Counted, Version};
@@ -21,20 +22,20 @@ use smallvec::{SmallVec, smallvec};
 const MAX_CONDITIONS: usize = 16;
 /// Limit on indices of one address.
 const MAX_TERMS: usize = 4;
-/// Computed ends are within this distance of 0, so that few operations on them cannot overflow.
+/// Values that the guard computes have at most this magnitude, so that a few operations on them cannot overflow.
 const MOST: i128 = 1 << 61;
-/// Bytes between an address and its origin.
+/// Limit on the bytes between an address and its root.
 const MOST_BYTES: i128 = 1 << 58;
 
 /// An end of a range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Num {
     Known(i128),
-    /// An `i64` in front of the loop.
+    /// An `i64` that code in front of the loop computes.
     Computed(Value),
 }
 
-/// The numbers that a value takes in all rounds, if the conditions hold.
+/// The range of a value in all iterations, if the conditions hold.
 #[derive(Clone)]
 struct Range {
     lo: Num,
@@ -71,32 +72,32 @@ impl Range {
     }
 }
 
-/// Both, each once. `None` if these are too many.
+/// The conditions of both lists, each once. `None` if there are too many.
 fn joined(a: &Conditions, b: &Conditions) -> Option<Conditions> {
     let mut all = a.clone();
     all.extend(b.iter().copied().filter(|c| !a.contains(c)));
     (all.len() <= MAX_CONDITIONS).then_some(all)
 }
 
-/// Memory that accesses of one address with an index reach, in bytes from that address: from `lo` up to `hi`.
+/// The memory that accesses by one root reach: the bytes from `lo` up to `hi`, counted from the root.
 #[derive(Clone, Copy)]
 struct Area {
     root: Value,
     lo: Num,
     hi: Num,
-    /// The loop fills it.
+    /// Whether the loop initializes all of it.
     is_filled: bool,
 }
 
 /// The ranges of values in one loop.
 struct Ranges {
     of: FxHashMap<Value, Range>,
-    /// Values that the loop defines.
+    /// Values that are defined in the loop.
     own: FxHashSet<Value>,
 }
 
 impl Checker<'_, '_> {
-    /// Computes, in the current block, the condition of the copy of a loop, and finds what is exempt from checks in it.
+    /// Computes the guard of a loop in the current block, and finds the instructions that need no check in the copy.
     pub fn guard(&mut self, version: &Version, found: &Counted) {
         let blocks: Vec<BlockData> = found.blocks.iter().map(|&b| self.code.function.block(b).clone()).collect();
         let values = |b: &BlockData| b.params.iter().copied().chain(b.insts.iter().filter_map(|i| i.result)).collect();
@@ -141,7 +142,7 @@ impl Checker<'_, '_> {
                 self.note_range(inst, range, &mut ranges);
             }
             if i == 0 {
-                // The last round ends in the header. What it computes for the others has their range.
+                // The last time, only the header runs. Values that it computes for the other blocks are not used then.
                 ranges.of.insert(counter, in_body.clone());
                 for inst in &block.insts {
                     let range = self.range_of_result(inst, &mut ranges);
@@ -150,7 +151,7 @@ impl Checker<'_, '_> {
             }
         }
         if !all_accesses {
-            // An access that is checked in the loop may see what the loop wrote before.
+            // An access that keeps its check may read what the loop itself has written.
             areas.iter_mut().for_each(|area| area.is_filled = false);
         }
         if !all_accesses || reads_shadows {
@@ -182,7 +183,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The counter's ranges: in the header, and in the other blocks.
+    /// The ranges of the counter: in the header, where it reaches the bound, and in the other blocks.
     fn counts(
         &mut self,
         version: &Version,
@@ -199,7 +200,7 @@ impl Checker<'_, '_> {
         let step = i128::from(found.step);
         let last = match found.goes_on {
             Op::Le | Op::Ge => bound.lo,
-            // The counter meets the bound.
+            // With `!=`, the counter has to hit the bound exactly.
             Op::Ne => self.difference(bound.lo, Num::Known(step))?,
             _ => self.difference(bound.lo, Num::Known(step.signum()))?,
         };
@@ -267,7 +268,7 @@ impl Checker<'_, '_> {
         Some(range)
     }
 
-    /// The range of an instruction's result. `None` if nothing is known of it, or it may not fit its type.
+    /// The range of an instruction's result. `None` if nothing is known about it, or if it may not fit its type.
     fn range_of_result(&mut self, inst: &Inst, ranges: &mut Ranges) -> Option<Range> {
         let InstOp::Op(op) = inst.op else { return None };
         let prim = self.code.types.as_prim(self.code.function.ty(inst.result?)).filter(|p| p.is_int())?;
@@ -291,7 +292,7 @@ impl Checker<'_, '_> {
 
     fn range_of(&mut self, op: Op, a: Range, b: Range, prim: Prim) -> Option<Range> {
         let bits = i128::from(prim.bits());
-        // What may be any number of the type says nothing beside a number that the guard computes.
+        // The range of a whole type is not worth a computed end.
         let is_wide = |r: &Range| r.ends().is_some_and(|(lo, hi)| hi - lo >= 1 << (bits - 2));
         if (a.ends().is_none() || b.ends().is_none())
             && (is_wide(&a) || is_wide(&b))
@@ -322,7 +323,7 @@ impl Checker<'_, '_> {
                 let by = b.point().filter(|n| *n > 0)?;
                 let is_positive = !prim.is_signed() || matches!(a.lo, Num::Known(lo) if lo >= 0);
                 let least = if is_positive { 0 } else { 1 - by };
-                // That the dividend is not negative may depend on its conditions.
+                // The dividend may be known to be non-negative only under its conditions.
                 Some(Range { conditions: a.conditions, ..Range::known(least, by - 1) })
             }
             _ => {
@@ -358,7 +359,7 @@ impl Checker<'_, '_> {
             let (n, is_two) = (other.point()?, r.lo != r.hi);
             is_two.then_some(n >= 0)
         };
-        // A factor keeps or turns the order.
+        // A positive factor keeps the order of the ends, a negative one reverses it.
         if let (&[p, q], Some(keeps)) = (&found[..], is_ordered(&a, &b).or(is_ordered(&b, &a))) {
             let (lo, hi) = if keeps { (p, q) } else { (q, p) };
             return Some(Range { lo, hi, conditions });
@@ -370,7 +371,7 @@ impl Checker<'_, '_> {
         (conditions.len() <= MAX_CONDITIONS).then_some(Range { lo, hi, conditions })
     }
 
-    /// The range, on the condition that it fits a type.
+    /// The range, with the condition that it fits a type.
     fn fitting(&mut self, mut range: Range, prim: Prim) -> Option<Range> {
         let (least, most) = if prim == Prim::Bool { (0, 1) } else { Range::of(prim).ends()? };
         let (low, high) = (least.max(-MOST), most.min(MOST));
@@ -387,14 +388,14 @@ impl Checker<'_, '_> {
         (range.conditions.len() <= MAX_CONDITIONS).then_some(range)
     }
 
-    /// The condition that there is a first round.
+    /// The condition that the loop has at least one iteration.
     fn begins(&mut self, version: &Version, found: &Counted) -> Option<Value> {
         let Terminator::Branch { then, .. } = &self.code.function.block(version.guard).term else { return None };
         let (first, bool_ty) = (then.args[found.counter], self.code.types.bool());
         Some(self.op(found.goes_on, &[first, found.bound], bool_ty))
     }
 
-    /// What an access reaches in all rounds, on some conditions; no area if nothing has to be known of it.
+    /// The area that an access reaches in all iterations, with its conditions; no area if the access needs no check at all.
     fn reached(&mut self, inst: &Inst, access: &Access, ranges: &mut Ranges) -> Option<(Conditions, Option<Area>)> {
         if !self.checks.bounds {
             return (!self.checks.null).then(|| (Conditions::new(), None));
@@ -434,11 +435,11 @@ impl Checker<'_, '_> {
         Some((conditions, Some(Area { root: origin.root, lo, hi, is_filled: false })))
     }
 
-    /// Whether an access goes over its area without a gap: its index is the counter, but for what does not change.
+    /// Whether the accesses of all iterations cover their area without a gap: the index is the counter plus what does not change.
     fn fills(&self, access: &Access, found: &Counted, counter: Value, ranges: &Ranges) -> bool {
         let [(mut idx, step)] = self.origin(access.address).terms[..] else { return false };
         let is_fixed = |v: Value| !ranges.own.contains(&v);
-        // A chain of casts and sums ends somewhere, since each value is computed from earlier ones.
+        // This ends: each value is computed from earlier ones.
         while idx != counter {
             let Some(Inst { op: InstOp::Op(op), args, .. }) = self.defs.get(&idx) else { return false };
             idx = match (op, &args[..]) {
@@ -451,8 +452,7 @@ impl Checker<'_, '_> {
         step.unsigned_abs().checked_mul(found.step.unsigned_abs()) == Some(access.size)
     }
 
-    /// The conditions on which areas lie within their blocks and are initialized. Those that the loop fills are noted when it
-    /// has ended.
+    /// The conditions that areas lie within their blocks and are initialized. Areas that the loop initializes are marked after it.
     fn hold_for(&mut self, areas: &[Area], version: &Version) -> Option<Conditions> {
         let mut conditions = Conditions::new();
         let mut roots: Vec<Value> = Vec::new();
@@ -469,7 +469,7 @@ impl Checker<'_, '_> {
             let ahead = Num::Computed(self.cast(ahead, Prim::I64));
             let (lo, hi) = (self.sum(ahead, all.lo)?, self.sum(ahead, all.hi)?);
             conditions.extend(self.at_most(Num::Known(0), lo)?);
-            // The root of a wild pointer may be any number, so that the sums may overflow.
+            // A wild pointer may be any number, so these sums may overflow.
             conditions.extend(self.at_most(lo, hi)?);
             let (end, size) = (self.computed(hi)?, self.word(object, super::checker::SIZE));
             let end = self.cast(end, Prim::U64);
@@ -490,7 +490,7 @@ impl Checker<'_, '_> {
         Some(conditions)
     }
 
-    /// The smallest area around others.
+    /// The smallest area that contains others.
     fn hull<'s>(&mut self, areas: impl Iterator<Item = &'s Area>) -> Option<Area> {
         let mut hull: Option<Area> = None;
         for area in areas {
@@ -523,7 +523,7 @@ impl Checker<'_, '_> {
 
     fn compute(&mut self, op: Op, a: Num, b: Num) -> Option<Num> {
         let (a, b, i64) = (self.computed(a)?, self.computed(b)?, self.code.types.i64());
-        // In unsigned numbers, since the conditions may fail, in which case it does not matter what this is.
+        // Unsigned, so that nothing is undefined if a condition fails. The result does not matter then.
         let wraps = matches!(op, Op::Add | Op::Sub | Op::Mul);
         if !wraps {
             return Some(Num::Computed(self.op(op, &[a, b], i64)));
@@ -581,7 +581,7 @@ impl Checker<'_, '_> {
         Some(Num::Computed(self.op(Op::Select, &[is_less, a, b], i64)))
     }
 
-    /// The condition that one number is not greater than another: none if that is known, `None` if it is known not to hold.
+    /// The condition that one number is at most another: an empty list if that is known to hold, `None` if it is known not to.
     fn at_most(&mut self, a: Num, b: Num) -> Option<Conditions> {
         if let (Num::Known(a), Num::Known(b)) = (a, b) {
             return (a <= b).then(Conditions::new);
@@ -590,7 +590,7 @@ impl Checker<'_, '_> {
         Some(smallvec![self.op(Op::Le, &[a, b], bool_ty)])
     }
 
-    /// The condition that a number is at most this far from 0.
+    /// The condition that a number has at most this magnitude.
     fn near_zero(&mut self, n: Num, most: i128) -> Option<Conditions> {
         let mut conditions = self.at_most(Num::Known(-most), n)?;
         conditions.extend(self.at_most(n, Num::Known(most))?);

@@ -1,5 +1,5 @@
-//! Checks of arithmetic in bodies of `vectorize`, and in what they call. A pass before the vectorizer, which gives the checks
-//! the masks of active lanes: an operation in vectors may have lanes that do not execute it.
+//! Checks of arithmetic in bodies of `vectorize`, and in functions that they call. This pass runs before the vectorizer, which gives
+//! the checks their masks: a vector operation also computes in lanes that do not execute it in the source.
 //!
 //! ```text
 //! func body(i, a, x):          func body(i, a, x):
@@ -13,7 +13,7 @@
 //!                              fail(): call nyala_check_overflow_in_lanes()
 //! ```
 //!
-//! That function, and the one for divisions by zero, do not exist: their calls become reports when the other checks are inserted.
+//! Functions of these names do not exist. `insert-checks` replaces their calls by reports.
 
 use super::arithmetic::unsigned;
 use super::code::Code;
@@ -24,11 +24,11 @@ use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 use rustc_hash::FxHashSet;
 
-/// The symbols of the functions that stand for reports.
+/// The symbols of the functions that stand for reports, until `insert-checks` replaces their calls.
 pub const OVERFLOW: &str = "nyala_check_overflow_in_lanes";
 pub const DIVISION: &str = "nyala_check_division_in_lanes";
 
-/// Inserts checks of arithmetic that vectors will do.
+/// Inserts checks of the arithmetic that the vectorizer will widen.
 pub fn insert_lane_checks(module: &mut Module) {
     let found = in_lanes(module);
     if found.is_empty() {
@@ -92,7 +92,7 @@ fn check(code: &mut Code, (op, prim): (Op, Prim), args: [Value; 2], report: Func
     require(code, holds, report);
 }
 
-/// If one of the operands is known: the other one, and the least and the greatest number for which the result fits.
+/// If one operand is a literal: the other operand, and the least and the greatest number of it whose result fits.
 fn operands_that_fit(code: &Code, (op, prim): (Op, Prim), [a, b]: [Value; 2]) -> Option<(Value, (i128, i128))> {
     let number = |v: Value| {
         let unused = 64 - prim.bits();
@@ -119,7 +119,7 @@ fn range(prim: Prim) -> (i128, i128) {
     (-half, half - 1)
 }
 
-/// Whether a number lies between two, if not all do.
+/// The condition that a number lies between two others. `None` if every number of the type does.
 fn within(code: &mut Code, prim: Prim, x: Value, least: i128, most: i128) -> Option<Value> {
     let (bool_ty, (min, max)) = (code.types.bool(), range(prim));
     match (least > min, most < max) {
@@ -149,7 +149,7 @@ fn require(code: &mut Code, holds: Value, report: Func) {
     code.end_report(holds, before);
 }
 
-/// Functions that lanes run.
+/// The functions that run in lanes: bodies of `vectorize`, and functions that they call.
 pub(super) fn in_lanes(module: &Module) -> Vec<Func> {
     let mut seen: FxHashSet<Func> = FxHashSet::default();
     let insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);

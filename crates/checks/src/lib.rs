@@ -13,24 +13,26 @@
 //!                                 fail(): call nyala_check_fail(0, q, o, site, calls); unreachable
 //! ```
 //!
-//! An address is checked with the bounds of the address that it was computed from: a parameter, a result of a load or a call. These
-//! are asked for once, where that address is defined; what they are in memory changes when the block is freed. Variables and statics
-//! that are accessed directly have bounds that are known now. Variables whose addresses go elsewhere move to the heap.
+//! An address is checked against the bounds of its *root*: the address from which it was computed, which is a parameter or the result
+//! of a load or a call. The code asks the runtime once for the root's *object*, which holds the bounds, right after the root is
+//! defined. When the block is freed, the runtime changes the object. Variables and statics that are accessed directly have bounds
+//! that are known at compile time. Variables whose addresses leave the function move to the heap.
 //!
-//! Whether bytes are initialized is noted in a shadow: for blocks in the runtime's, for a variable that stays in its function in a
-//! variable beside it, which LLVM takes apart as it does the first.
+//! A *shadow* tells which bytes are initialized. The runtime keeps that of a block. The shadow of a variable on the stack is another
+//! variable, which LLVM promotes to registers as it does the first.
 //!
-//! Loops that count have a copy without the checks that hold in all rounds, in case that a test before the loop says so: see
-//! `versions.rs` and `guards.rs`.
+//! A counted loop gets a copy without the checks that a test before the loop can show to hold in all iterations: see `versions.rs` and
+//! `guards.rs`.
 //!
-//! Functions get a parameter `calls`: the calls that led to them, as a list in their callers' frames. Functions that are values,
-//! and those that C calls, begin a list of their own.
+//! Functions get a parameter `calls`: a linked list, in the frames of their callers, of the calls that led to them. Functions that are
+//! called by address or from C begin a new list.
 //!
 //! Arithmetic in lanes is checked before the vectorizer: see `lane_arithmetic.rs`.
 //!
-//! Arithmetic may stand before the branch that guards it in the source: it is checked where its result is used, see `needed.rs`.
+//! Scheduling may have moved arithmetic before the branch that guards it in the source. It is checked where its result is used:
+//! see `needed.rs`.
 //!
-//! Not checked are memory of foreign functions, masked vectors for initialized lanes, and kernels on devices.
+//! Not checked: memory of foreign functions; whether the lanes of masked loads are initialized; kernels on devices.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -63,13 +65,13 @@ const MAX_FUNCTION: usize = 100_000;
 /// Faults that checked code looks for.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Checks {
-    /// Accesses stay within the block, variable or static that their address belongs to, which is alive.
+    /// Accesses stay within the block, variable or static of their address, which has not been freed.
     pub bounds: bool,
     /// Signed sums, differences, products and quotients fit their type; no integer is divided by zero.
     pub overflow: bool,
     /// Addresses are not null.
     pub null: bool,
-    /// Bytes that are read were written before.
+    /// Bytes are written before they are read.
     pub uninit: bool,
 }
 
@@ -106,7 +108,7 @@ impl Checks {
 
 /// Texts for reports of a place: lines that show it, and its name.
 pub struct Texts<'a> {
-    /// Everything of a report but its first line.
+    /// A report without its first line.
     pub site: &'a dyn Fn(Span) -> String,
     /// `file:line:column`
     pub place: &'a dyn Fn(Span) -> String,
@@ -136,7 +138,8 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
     }
 }
 
-/// Puts the bodies of vectorized loops back into their loops, which count, and whose rounds are no calls in the source.
+/// Inlines the bodies of vectorized loops into their loops: so these are counted loops, and reports list no call for an
+/// iteration.
 fn inline_bodies(module: &mut Module) {
     let is_body = |f: Func, module: &Module| {
         let function = module.func(f);
@@ -168,7 +171,7 @@ fn inline_bodies(module: &mut Module) {
     }
 }
 
-/// Functions that get a list of calls: they are called by name only.
+/// Functions that get a list of calls: those that are only called by name.
 fn chained(module: &Module) -> FxHashSet<Func> {
     let mut taken: FxHashSet<Func> = FxHashSet::default();
     for function in &module.funcs {
@@ -199,7 +202,7 @@ fn chained(module: &Module) -> FxHashSet<Func> {
     all.filter(is_chained).collect()
 }
 
-/// Functions of the runtime, and the table of statics.
+/// The functions of the runtime that checks call, and the table of statics.
 struct Tables {
     alloc: Func,
     alloc_array: Func,
@@ -215,13 +218,13 @@ struct Tables {
     given: Func,
     product: Func,
     lanes: Func,
-    /// What stands for reports in lanes: of an overflow, of a division by zero.
+    /// The functions that stand for reports in lanes: of an overflow, of a division by zero.
     overflow_in_lanes: Option<Func>,
     division_in_lanes: Option<Func>,
-    /// What stands for reports of undefined values.
+    /// The function that stands for reports of undefined values.
     undefined: Option<Func>,
     statics: (GlobalId, Ty),
-    /// How many functions the program had before.
+    /// The number of functions before checks were inserted.
     n_funcs: usize,
 }
 
@@ -235,7 +238,7 @@ impl Tables {
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));
         let (bytes, object) = (t.ptr(u8), object_ty(t));
-        // A flag, then address and size of each static, then zeros.
+        // The layout: a flag, address and size of each static, a pair of zeros.
         let pair = t.tuple(&[bytes, u64]);
         let mut entries = Vec::new();
         for (i, global) in module.globals.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Which arithmetic is checked, and where. The scheduler puts operations early: before a loop that may have no round, before a branch
-//! that guards them. There an overflow would be reported that never happens in the source. So what is not used in any case is
-//! computed again where it is:
+//! Moves arithmetic to where it is used, so that it is checked there. The scheduler hoists operations: in front of a loop that may
+//! have no iteration, or before the branch that guards them. A check there would report an overflow that never happens in the source.
+//! So a value that is used on some paths only is computed again on these paths:
 //!
 //! ```text
 //! entry(a, n):                       entry(a, n):
@@ -10,9 +10,9 @@
 //! body(): store(…, p); jump …        body(): p.1 = mul(a, 3); store(…, p.1); jump …
 //! ```
 //!
-//! In a loop, the copy without checks (`versions.rs`) and LLVM move it to the front again.
+//! In a loop, LLVM hoists it again from the copy without checks (`versions.rs`).
 //!
-//! Not handled: operands of `select`, `&&` and `||` that are not always used.
+//! Not handled: operands of `select`, `&&` and `||` that are used under a condition.
 
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
@@ -20,22 +20,22 @@ use nyala_flat::*;
 use nyala_ir::{Effect, Op, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Limit on the blocks that are looked at on the way from a block to the end.
+/// Limit on the blocks that a search from one block visits.
 const MAX_STEPS: usize = 1000;
-/// Limits on blocks in which a value is computed again, and on all instructions that are.
+/// Limits on the blocks in which one value is computed again, and on all such instructions.
 const MAX_BLOCKS: usize = 16;
 const MAX_COPIES: usize = 20_000;
 
-/// Blocks that use a value in any case.
+/// The blocks that certainly use a value when they run.
 type Users = FxHashMap<Value, Vec<Block>>;
 
-/// Values that are used whatever way control takes from the blocks where they are defined.
+/// Values that are used on every path from their definition to the end of the function.
 pub fn needed(function: &Function) -> FxHashSet<Value> {
     let cfg = Cfg::new(function);
     let after = cfg.post_dominators();
     let mut found = FxHashSet::default();
     let mut users = Users::default();
-    // A definition comes after its uses.
+    // In reverse order: uses come before their definitions.
     for &b in cfg.rpo.iter().rev() {
         use_by_terminator(&mut users, b, &function.block(b).term);
         for inst in function.block(b).insts.iter().rev() {
@@ -70,8 +70,8 @@ fn use_by_inst(users: &mut Users, b: Block, inst: &Inst) {
     inst.args[..n_certain(inst)].iter().for_each(|&v| use_by(users, v, b));
 }
 
-/// How many operands an instruction uses in any case. A `select` does not use what it does not select; `&&` and `||` do not always
-/// use the second operand.
+/// The number of operands that an instruction certainly uses. A `select` uses one of two; `&&` and `||` may not use the second
+/// operand.
 fn n_certain(inst: &Inst) -> usize {
     let is_choice = matches!(inst.op, InstOp::Op(Op::Select | Op::And | Op::Or));
     if is_choice { 1 } else { inst.args.len() }
@@ -81,7 +81,7 @@ fn is_pure(inst: &Inst) -> bool {
     matches!(inst.op, InstOp::Op(op) if op.effect() == Effect::Total)
 }
 
-/// Whether control comes from a block to one of others in any case, or is there.
+/// Whether every path from a block, which is included, passes one of some other blocks.
 fn passes(after: &[Option<Block>], from: Block, others: &[Block]) -> bool {
     let mut at = Some(from);
     for _ in 0..MAX_STEPS {
@@ -94,8 +94,8 @@ fn passes(after: &[Option<Block>], from: Block, others: &[Block]) -> bool {
     false
 }
 
-/// Computes what is not needed where it stands again in the blocks that need it, if it depends on signed arithmetic.
-/// The edges of some blocks stay as they are.
+/// Computes values that are not always used again in the blocks that use them, if they depend on signed arithmetic.
+/// The edges of the given blocks stay as they are.
 pub fn put_where_needed(types: &Types, function: &mut Function, fixed: &[Block]) {
     let may_overflow = may_overflow(types, function);
     if may_overflow.is_empty() {
@@ -105,7 +105,7 @@ pub fn put_where_needed(types: &Types, function: &mut Function, fixed: &[Block])
     let cfg = Cfg::new(function);
     let after = cfg.post_dominators();
     let mut users = Users::default();
-    // Operations that blocks compute again at their start, in the order of their uses, with the new values.
+    // For each block the operations that it computes again at its start, in the order of their uses, with the new values.
     let mut copies: FxHashMap<Block, Vec<Inst>> = FxHashMap::default();
     let mut new: FxHashMap<(Block, Value), Value> = FxHashMap::default();
     let mut n = 0;
@@ -148,7 +148,7 @@ pub fn put_where_needed(types: &Types, function: &mut Function, fixed: &[Block])
     }
 }
 
-/// Signed sums, differences and products, and what is computed from them without effects.
+/// Signed sums, differences and products, and pure operations on these.
 fn may_overflow(types: &Types, function: &Function) -> FxHashSet<Value> {
     let mut found: FxHashSet<Value> = FxHashSet::default();
     for b in Cfg::new(function).rpo {
@@ -164,7 +164,7 @@ fn may_overflow(types: &Types, function: &Function) -> FxHashSet<Value> {
     found
 }
 
-/// Puts a block on each edge of a branch that hands on what may overflow: only that way uses it.
+/// Splits each edge of a branch that passes a value which may overflow: only that path uses the value.
 fn split_edges(function: &mut Function, values: &FxHashSet<Value>, fixed: &[Block]) {
     for b in (0..function.blocks.len()).filter(|&b| !fixed.contains(&Block::from_idx(b))) {
         for way in 0..2 {

@@ -1,5 +1,5 @@
-//! Finds writes that meet: iterations of `parallel`, or lanes of `vectorize`, that store to one address. Separate from other
-//! analyses, since it follows addresses through calls of a body, and only reports.
+//! Finds races: iterations of `parallel`, or lanes of `vectorize`, that store to the same address. Separate from other analyses, since
+//! it follows addresses through calls of a body, and only reports.
 //!
 //! ```text
 //! vectorize(0, n, sum, a) of body          body(i, sum, a):  v = load(lea(a, i))   varies with i
@@ -11,13 +11,13 @@
 //! reported if its address is shared and does not vary, unless
 //!
 //! - it is atomic,
-//! - it only runs where a number that is computed from the iteration's is equal to another, as in `if i == 0 { … }`,
-//! - it only runs after an atomic operation that acquires, as that of a lock, in the same function or one that it calls,
+//! - it only runs where a number that is computed from the iteration's number equals another one, as in `if i == 0 { … }`,
+//! - it only runs after an atomic operation with acquire order, such as that of a lock, in the same function or in one that it calls,
 //! - all lanes store the same value.
 //!
-//! Addresses that vary are compared, too (`in_place.rs`). All of that is certain but for the guards: what is reported happens if
-//! two iterations come there. A store whose index may be equal in several iterations is reported if the body also reads there
-//! (`scattered.rs`). Addresses that are loaded from memory, or come out of a call, are not followed.
+//! Addresses that vary are compared with each other, too (`in_place.rs`). These reports are certain, except for conditions: the race
+//! happens if two iterations reach the store. A store whose index may be equal in several iterations is reported if the body also reads
+//! there (`scattered.rs`). Addresses that are loaded from memory, or that a call returns, are not followed.
 
 mod in_place;
 mod scattered;
@@ -32,7 +32,7 @@ use nyala_ir::{LaneOp, Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shown::Shown;
 
-/// Bodies and functions, each with what is known of its arguments, that are looked at.
+/// Limit on the bodies and functions that are examined; a function counts once for each combination of facts about its arguments.
 const MAX_VISITS: usize = 10_000;
 
 /// The memory at an address.
@@ -48,7 +48,7 @@ enum Place {
     Captures,
 }
 
-/// Facts of a value: does it differ between iterations, and which memory does it point to.
+/// Facts about a value: whether it differs between iterations, and which memory it points to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Known {
     varies: bool,
@@ -58,7 +58,7 @@ struct Known {
     is_loaded: bool,
     /// It is computed from the iteration's number, or loaded from an address that is, or chosen by such a condition.
     by_number: bool,
-    /// What shows that it differs between iterations.
+    /// How the computation shows that it differs between iterations.
     shown: Shown,
     place: Place,
 }
@@ -89,7 +89,7 @@ impl Known {
     }
 }
 
-/// Whether a module runs a body several times at once.
+/// Whether a module has a `parallel` or `vectorize`.
 pub fn has_launches(module: &Module) -> bool {
     let is_launch = |inst: &Inst| match inst.op {
         InstOp::Vectorize(..) => true,
@@ -103,7 +103,7 @@ fn is_parallel(module: &Module, callee: Func) -> bool {
     module.func(callee).symbol() == Some("nyala_parallel")
 }
 
-/// Warnings of all stores in which iterations meet, one for each place in the source.
+/// Warnings of all stores that race, one for each place in the source.
 pub fn find_races(module: &Module) -> Vec<Diagnostic> {
     let mut finder = Finder { module, seen: FxHashSet::default(), found: Vec::new() };
     for function in &module.funcs {
@@ -120,7 +120,7 @@ pub fn find_races(module: &Module) -> Vec<Diagnostic> {
     finder.found
 }
 
-/// How a body runs several times: in as many lanes, 0 if that is not known, or on threads.
+/// How the iterations of a body run: `Some` in this many lanes, 0 if the number is not known; `None` on threads.
 type Lanes = Option<u32>;
 
 struct Finder<'a> {
@@ -130,7 +130,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Looks at the body that an instruction runs several times.
+    /// Examines the body of a `parallel` or `vectorize`.
     fn launch(&mut self, host: &Function, inst: &Inst) {
         let number = |i: usize| host.as_bits(inst.args[i]).map(|n| n as i32);
         let has_one =
@@ -157,7 +157,7 @@ impl Finder<'_> {
         matches!(self.module.types.kind(function.ty(value)), TyKind::Ptr { .. })
     }
 
-    /// Looks at a body and all that it calls.
+    /// Examines a body and all functions that it calls.
     fn follow(&mut self, body: Func, params: Vec<Known>, launch: Span, lanes: Lanes) {
         let mut work = vec![(body, params)];
         while let Some((func, params)) = work.pop() {
@@ -214,11 +214,11 @@ impl Finder<'_> {
         }
     }
 
-    /// The blocks that are reached by way of an atomic operation that acquires.
+    /// The blocks that only run after an atomic operation with acquire order.
     fn locked(&self, function: &Function, cfg: &Cfg) -> Vec<Block> {
         let acquires = |function: &Function, inst: &Inst| {
             let InstOp::Op(op @ (Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)) = inst.op else { return false };
-            // The operands have no `mem` here.
+            // In flat code, operands have no `mem`, so the index is one less.
             let order = op.literal_operands().next().and_then(|i| function.as_bits(inst.args[i - 1]));
             order.is_some_and(|order| matches!(order, 4 | 6 | 7))
         };
@@ -239,8 +239,8 @@ impl Finder<'_> {
         cfg.rpo.iter().copied().filter(is_behind).collect()
     }
 
-    /// Facts of a function's values. Each only changes eight times, towards `varies`, an unknown place, and more that shows that it
-    /// differs, so the rounds end.
+    /// Facts about the values of a function, as a fixed point. Each fact changes at most eight times, always in the same direction, so
+    /// this ends.
     fn values(&self, function: &Function, cfg: &Cfg, params: &[Known], lanes: Lanes) -> FxHashMap<Value, Known> {
         let (module, loops, in_lanes) = (self.module, loops(cfg), lanes.is_some());
         let insts = cfg.rpo.iter().flat_map(|&b| &function.block(b).insts);
@@ -259,7 +259,7 @@ impl Finder<'_> {
                 has_changed |= old != Some(joined);
                 known.insert(v, joined);
             };
-            // Whether iterations may take different ways, but for how often they go round a loop.
+            // Whether iterations may take different branches. Conditions that leave a loop do not count.
             let parts = cfg.rpo.iter().any(|&b| match &function.block(b).term {
                 Terminator::Branch { cond, then, els } => {
                     let stays = |l: &&FxHashSet<Block>| l.contains(&b);
@@ -286,14 +286,14 @@ impl Finder<'_> {
                         }
                         InstOp::Op(op @ (Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict)) if is_address => {
                             let mut new = Known { place: of(inst.args[0]).place, is_iteration: false, ..all };
-                            // The promise is made to hold against other iterations, too.
+                            // `restrict` promises something about other iterations, too.
                             if op == Op::Restrict {
                                 new.shown = Shown::DIFFERS;
                             }
                             new
                         }
                         InstOp::Call(_) if in_lanes => match module.lane_op(inst).map(|(op, _)| op) {
-                            // All lanes of a vector get the same.
+                            // The result is the same in all lanes.
                             Some(LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot | LaneOp::Width) => FIXED,
                             Some(LaneOp::Id) => NUMBER,
                             _ => Known { shown: all.shown, by_number: all.by_number, ..LOADED },
@@ -308,7 +308,7 @@ impl Finder<'_> {
                             Known { place: Place::Unknown, is_iteration: false, shown, ..all }
                         }
                         InstOp::Op(Op::Slot) => Known { place: Place::Own, ..LOADED },
-                        // What variables of the body hold is not followed.
+                        // The contents of variables of the body are not followed.
                         InstOp::Op(Op::Load) if of(inst.args[0]).place == Place::Own => {
                             Known { shown: Shown::DIFFERS, ..LOADED }
                         }
@@ -343,7 +343,7 @@ impl Finder<'_> {
     }
 }
 
-/// Facts of a value so far: nothing varies before it is found to.
+/// The facts about a value so far. A value counts as fixed until it is found to vary.
 fn value(module: &Module, function: &Function, known: &FxHashMap<Value, Known>, v: Value) -> Known {
     match function.as_const(v) {
         Some(Const::Global(global)) if module.globals[global.idx()].mutable => SHARED,
@@ -352,7 +352,7 @@ fn value(module: &Module, function: &Function, known: &FxHashMap<Value, Known>, 
     }
 }
 
-/// Whether the way on which a block is reached, if it is no loop's first, depends on the iteration's number.
+/// Whether it depends on the iteration's number by which edge a block is reached, if the block is no loop header.
 fn is_chosen(
     module: &Module,
     function: &Function,
@@ -371,12 +371,12 @@ fn is_chosen(
     }
 }
 
-/// Whether an operation's result depends on its operands only.
+/// Whether the result of an operation depends on nothing but its operands.
 fn is_pure(op: Op) -> bool {
     op.is_lane_wise() || matches!(op, Op::Extract | Op::Insert | Op::Tuple | Op::Struct | Op::Array | Op::Select)
 }
 
-/// The blocks that only run where a number of `varies` is equal to another one, which few iterations have.
+/// The blocks that only run where a number that varies equals another one: few iterations reach these.
 fn guarded(function: &Function, cfg: &Cfg, varies: &dyn Fn(Value) -> bool) -> FxHashSet<Block> {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
     let equalities: FxHashMap<Value, Op> = insts()

@@ -1,22 +1,24 @@
-//! Where variables lie, and which of their bytes are initialized.
+//! Decides whether a variable stays on the stack or moves to the heap, and keeps its *shadow*, which tells which of its bytes are
+//! initialized.
 //!
-//! A variable whose address goes elsewhere moves to the heap, where it has the runtime's shadow. One that stays in its function
-//! has a shadow that is a variable, too: of the same size, 0 at the start, all ones where a store was. LLVM takes both apart.
+//! A variable moves to the heap if its address leaves the function: it is stored, passed or returned. The runtime keeps its shadow
+//! there. The shadow of a variable that stays is another variable of the same size: its bytes are 0 at first, and 255 once they were
+//! stored to. LLVM promotes both to registers.
 
 use super::checker::{Access, Checker, UNINITIALIZED, word_of};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, layout};
 use rustc_hash::FxHashSet;
 
-/// Variables of more bytes get no shadow.
+/// Limit on the bytes of a variable with a shadow on the stack.
 const MAX_SHADOW: u64 = 1 << 16;
 
 impl Checker<'_, '_> {
-    /// Decides which variables move to the heap: those whose addresses go elsewhere. A function that ends with a jump keeps them.
-    /// Where reads of uninitialized memory are looked for, others get a shadow beside them, which LLVM can take apart.
+    /// Decides which variables move to the heap: those whose addresses leave the function, unless it ends with a call in tail position.
+    /// With the check `uninit`, the others get a shadow.
     pub fn place_variables(&mut self, insts: &[Inst]) {
         self.moved = self.escaping(insts);
-        // Indices in lanes are checked with an object.
+        // Indices in lanes are checked against an object, which only variables on the heap have.
         for inst in insts.iter().filter(|i| matches!(i.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter))) {
             let root = self.origin(inst.args[0]).root;
             if self.defs.get(&root).is_some_and(|i| i.op == InstOp::Op(Op::Slot)) {
@@ -52,7 +54,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Variables whose addresses go elsewhere.
+    /// Variables whose addresses leave the function.
     fn escaping(&self, insts: &[Inst]) -> FxHashSet<Value> {
         let is_slot = |v: Value| self.defs.get(&v).is_some_and(|i| i.op == InstOp::Op(Op::Slot));
         let mut found: FxHashSet<Value> = FxHashSet::default();
@@ -91,7 +93,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The bytes of a variable's shadow for an access: an address of this many words.
+    /// The address in a variable's shadow that belongs to an access, and the number of words to read or write there.
     fn words(&mut self, inst: &Inst, access: &Access) -> Option<(Value, Prim, u64)> {
         let origin = self.origin(access.address);
         let shadow = *self.shadows.get(&origin.root)?;

@@ -1,7 +1,7 @@
-//! Checks that numbers which are used have been given a value. A pass before the vectorizer, which makes undefined values of its own;
-//! separate from `shadows.rs`, since variables that became values have no bytes.
+//! Checks that a number has been given a value before it is used. This pass runs before the vectorizer, which makes undefined values
+//! of its own. It is separate from `shadows.rs`, since variables that were promoted to values have no bytes.
 //!
-//! A parameter of a block that may be undefined gets another one beside it, which tells:
+//! A block parameter that may be undefined gets a second parameter, which tells whether it is defined:
 //!
 //! ```text
 //! entry(c): branch c, then(), join(undef)      entry(c): branch c, then(), join(undef, false)
@@ -12,8 +12,8 @@
 //!                                              fail(): call nyala_check_undefined()
 //! ```
 //!
-//! That function does not exist: its calls become reports when the other checks are inserted. A result that is not used in any
-//! case is no use of its operands, but undefined if they are.
+//! A function of this name does not exist: `insert-checks` replaces its calls by reports. An operation whose result is used on some
+//! paths only does not count as a use of its operands; its result is undefined if they are.
 //!
 //! Not checked are numbers that are stored, arguments and results of the program's own functions, parts of aggregates, and code in
 //! lanes.
@@ -28,7 +28,7 @@ use nyala_flat::*;
 use nyala_ir::{Effect, Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The symbol of the function that stands for reports.
+/// The symbol of the function that stands for reports, until `insert-checks` replaces its calls.
 pub const UNDEFINED: &str = "nyala_check_undefined";
 
 /// Inserts checks of numbers that may be undefined.
@@ -37,7 +37,7 @@ pub fn insert_undefined_checks(module: &mut Module) {
     let is_foreign: Vec<bool> = module.funcs.iter().map(Function::is_foreign).collect();
     let mut report = None;
     for f in (0..module.funcs.len()).map(Func::from_idx).filter(|f| !in_lanes.contains(f)) {
-        // The other checks do so, too: without optimization, it has not been done yet.
+        // `insert-checks` does this, too; without optimization, no pass has done it before.
         promote_slots_of(&mut module.types, &mut module.funcs[f.idx()]);
         let undefined = Undefined::new(module, f);
         if undefined.all.is_empty() {
@@ -67,7 +67,7 @@ impl Undefined {
         if all.is_empty() || function.blocks.is_empty() {
             return Undefined { all: FxHashSet::default(), needed: FxHashSet::default() };
         }
-        // What each value is passed on to.
+        // The parameters to which each value is passed.
         let needed = needed(function);
         let mut to: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
         for block in &function.blocks {
@@ -120,7 +120,7 @@ impl Undefined {
         }
         for b in rpo {
             code.current = b;
-            // What the block has tested.
+            // The values that the block has tested so far.
             let mut known: FxHashSet<Value> = FxHashSet::default();
             for inst in std::mem::take(&mut code.function.blocks[b.idx()].insts) {
                 code.span = inst.span;
@@ -175,14 +175,14 @@ impl Undefined {
     }
 }
 
-/// Whether an instruction makes an undefined value of undefined ones, rather than use them.
+/// Whether an instruction passes undefinedness on to its result, instead of being a use of its operands.
 fn passes_on(inst: &Inst, needed: &FxHashSet<Value>) -> bool {
     let InstOp::Op(op) = inst.op else { return false };
     let is_used = op != Op::Select && inst.result.is_some_and(|r| needed.contains(&r));
     op.effect() == Effect::Total && !is_aggregate(op) && !is_used
 }
 
-/// Parts of aggregates are not looked at.
+/// Whether a value is a number; parts of aggregates are not checked.
 fn is_aggregate(op: Op) -> bool {
     matches!(op, Op::Tuple | Op::Struct | Op::Array | Op::Splat | Op::Insert | Op::Extract)
 }

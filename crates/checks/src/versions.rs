@@ -1,5 +1,5 @@
-//! Copies of counted loops, for runs of which all checks are known to hold before they begin. A pass of its own, before the
-//! checks are inserted, so that these find plain loops.
+//! Copies counted loops. The copy runs if a guard finds, before the loop begins, that all checks will hold, so it gets none. This pass
+//! is separate from the insertion of checks and runs before it, when loops still have their plain form.
 //!
 //! ```text
 //! i(a): branch a < n, body(), out()     guard(a): branch HOLDS, fast(a), i(a)    what HOLDS is: see guards.rs
@@ -8,8 +8,8 @@
 //!                                       leave(): jump out()
 //! ```
 //!
-//! Copied are innermost loops that count up or down to a bound by a constant, and call nothing: memory stays allocated, and
-//! nobody sees that a report comes late.
+//! A loop is copied if it is innermost, counts up or down to a bound by a constant, and calls nothing: then no memory is freed in it,
+//! and it has no output that shows that a report after the loop comes late.
 
 use nyala_base::graph::Tree;
 use nyala_base::{Id, Span};
@@ -18,31 +18,31 @@ use nyala_flat::*;
 use nyala_ir::{Op, Prim, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Larger loops are not copied: their checks cost little beside them.
+/// Larger loops are not copied: the checks are a small part of their time.
 const MAX_BLOCKS: usize = 64;
 const MAX_INSTS: usize = 1000;
 
 /// A loop that counts.
 pub struct Counted {
-    /// In reverse postorder, the header first.
+    /// The blocks of the loop in reverse postorder, the header first.
     pub blocks: Vec<Block>,
-    /// Whether each of them is a part of all rounds that are not left early.
+    /// Whether each block runs in every iteration that does not leave the loop early.
     pub is_always: Vec<bool>,
-    /// The header's parameter that counts, and how far it steps.
+    /// The index of the header's parameter that counts, and its step.
     pub counter: usize,
     pub step: i64,
-    /// The loop goes on while this holds for the counter and the bound, which does not change in the loop.
+    /// The loop goes on while this comparison of the counter with the bound holds. The bound does not change in the loop.
     pub goes_on: Op,
     pub bound: Value,
 }
 
 /// A loop and its copy.
 pub struct Version {
-    /// Where one of both is chosen. Its condition is not known yet.
+    /// The block that chooses between loop and copy. Its condition is filled in later (`guards.rs`).
     pub guard: Block,
     /// The copy's header.
     pub fast: Block,
-    /// Blocks between the copy and what follows.
+    /// The blocks between the exits of the copy and what follows the loop.
     pub leave: Vec<Block>,
 }
 
@@ -141,7 +141,7 @@ fn can_be_copied(inst: &Inst) -> bool {
     !is_call && !matches!(inst.op, InstOp::Op(Op::Slot | Op::Fence))
 }
 
-/// What the counter is advanced by, in sums of its own width.
+/// The step of the counter, if it is a sum in its own type.
 fn step_of(
     (types, function): (&Types, &Function),
     blocks: &[Block],
@@ -212,7 +212,7 @@ fn copy(types: &mut Types, function: &mut Function, found: &Counted) -> Version 
             values.insert(v, made);
         }
     }
-    // What follows finds the results of either loop in variables.
+    // Both loops leave their results in variables, which the code after them reads.
     let variables = variables(types, function, &members, &values);
     let new = |v: Value| values.get(&v).copied().unwrap_or(v);
     for &b in &found.blocks {
@@ -263,7 +263,7 @@ fn copy(types: &mut Types, function: &mut Function, found: &Counted) -> Version 
     Version { guard, fast: copies[&header], leave }
 }
 
-/// Variables for those of the values that are used outside of the loop, which reads them from there.
+/// Makes variables for the values that are used outside of the loop, and lets these uses read them.
 fn variables(
     types: &mut Types,
     function: &mut Function,

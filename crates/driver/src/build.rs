@@ -10,7 +10,7 @@ use crate::front::FrontEnd;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
 use crate::run::{at_declaration, check_entry};
-use nyala_base::diagnostics::{limitation, undefined_symbol};
+use nyala_base::diagnostics::{limitation, not_in_c, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
 use nyala_gen_llvm::Sanitizer;
@@ -64,9 +64,7 @@ fn lld() -> Option<PathBuf> {
 /// Links an object of kernels for AMD's GPUs to the code object that HSA loads.
 pub(crate) fn link_code_object(object: &[u8]) -> Result<Vec<u8>, Box<Diagnostic>> {
     let Some(lld) = lld() else {
-        let message =
-            "code for AMD's GPUs without LLVM's linker: `ld.lld` is neither in the Rust toolchain nor on the path";
-        return Err(Box::new(limitation::error(Span::NONE, message, "install LLVM's linker (Debian: `lld`)")));
+        return Err(Box::new(no_linker::of_amd()));
     };
     let folder = temporary_folder()?;
     let (input, output) = (folder.path().join("kernels.o"), folder.path().join("kernels.hsaco"));
@@ -99,10 +97,7 @@ impl FrontEnd {
         }
         let foreign = options.target.clone().filter(|_| !options.target().is_native);
         if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
-            let message = format!("{} for `{target}` needs that machine's linker", kind.about());
-            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler in the environment \
-                        variable `CC`, and that machine's runtime in `NYALA_RUNTIME`";
-            return Err(Report::default().report(limitation::error(Span::NONE, message, hint)));
+            return Err(Report::default().report(no_linker::of_target(kind.about(), &target)));
         }
         let mut graph = self.graph()?;
         check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
@@ -182,9 +177,7 @@ fn check_exports(options: &Options, report: &mut Report, module: &mut Module) ->
         } else {
             continue;
         };
-        let message = format!("{what} that is a function cannot be passed to C");
-        let hint = "exported functions take and return numbers, bools, pointers, structs, tuples and arrays";
-        report.sink.push(limitation::error(f.span, message, hint));
+        report.sink.push(not_in_c::error(f.span, &format!("{what} that is a function")));
     }
     report.check(options)
 }

@@ -2,14 +2,14 @@
 
 use crate::code::Code;
 use crate::devices::{self, CodeOf, libdevice};
-use crate::diagnostics::no_such_function;
+use crate::diagnostics::{cannot_emit, no_such_function};
 use crate::flat::Flat;
 use crate::front::{Files, FrontEnd, Trees};
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, FLAT, GRAPH, SCHEDULE, SPECIALIZE, Step, stages};
 use crate::report::{Failed, Report};
 use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function};
-use nyala_base::diagnostics::{bug, limitation};
+use nyala_base::diagnostics::{bug, limitation, no_libdevice};
 use nyala_base::{Diagnostic, FileId, Id, Span};
 use nyala_flat::{Block, Function, Inst, InstOp, Module};
 use nyala_gen_llvm::{LlvmModule, needs_libdevice};
@@ -27,9 +27,7 @@ pub type Text = Result<(String, Report), Failed>;
 /// The program at one of the [`stages`] as text; one function of it, if named.
 pub fn emit(options: &Options, files: &Files, stage: &str, function: Option<&str>) -> Text {
     if function.is_some() && !BY_FUNCTION.contains(&stage) {
-        let message = format!("one function of the stage {stage}");
-        let hint = format!("`--fn` works with the stages {}", BY_FUNCTION.join(", "));
-        return Err(Report::default().report(limitation::error(Span::NONE, message, hint)));
+        return Err(Report::default().report(cannot_emit::one_function(stage, BY_FUNCTION)));
     }
     match stages().find(|known| known.name == stage) {
         Some(stage) => (stage.text)(options, files, function),
@@ -144,8 +142,7 @@ pub(crate) fn cuda(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Di
 /// PTX of kernels for CUDA.
 pub(crate) fn ptx(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Diagnostic>> {
     if let Some((name, span)) = only_in_source(module) {
-        let message = format!("PTX with `{name}`, which is made by way of CUDA C++ only");
-        return Err(Box::new(limitation::error(span, message, "use CUDA C++: `--stage cuda` prints it")));
+        return Err(Box::new(cannot_emit::not_in_ptx(span, &name)));
     }
     let gpu = options.cuda.clone().filter(|gpu| gpu != CUDA_SOURCE);
     let target = Target::nvidia(gpu.as_deref().unwrap_or(CUDA_LEAST));
@@ -155,9 +152,7 @@ pub(crate) fn ptx(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Dia
     }
     let own = with_own_math(module)?;
     if let Some((name, span)) = needs_libdevice(&own) {
-        let message = format!("PTX with `{name}`, a function of NVIDIA's libdevice, which was not found");
-        let hint = "install the CUDA toolkit, and let `CUDA_HOME` name its folder, or use CUDA C++ (`--cuda source`)";
-        return Err(Box::new(limitation::error(span, message, hint)));
+        return Err(Box::new(no_libdevice::missing(span, &name)));
     }
     assembly(options, &own, target, None)
 }
@@ -177,8 +172,9 @@ pub(crate) fn amdgpu_code(options: &Options, module: &Module) -> Result<Vec<u8>,
 fn amdgpu_llvm(options: &Options, module: &Module) -> Result<LlvmModule, Box<Diagnostic>> {
     let own = with_own_math(module)?;
     if let Some((name, span)) = needs_libdevice(&own) {
-        let message = format!("`{name}` of this type in a kernel for AMD's GPUs");
-        return Err(Box::new(limitation::error(span, message, "run the kernel with `--device host`")));
+        let message = format!("a kernel for AMD's GPUs cannot have `{name}` of this type");
+        let hint = "compute it in `f32`, or by other functions, or run the kernel with `--device host`";
+        return Err(Box::new(limitation::error(span, message, hint)));
     }
     let target = Target::amd(options.amdgpu.as_deref().unwrap_or(AMDGPU_USUAL));
     gpu_llvm(options, &own, target, None)
@@ -262,17 +258,10 @@ pub fn emit_drivers_code(
 ) -> Option<Result<(Vec<u8>, Report), Failed>> {
     let (.., platforms) = DRIVERS_CODE.iter().find(|code| (code.0, code.1) == (stage, extension))?;
     let made = devices::split(options, files).and_then(|mut flat| Ok((flat.kernels(platforms)?, flat.report)));
-    let limited = |message: &str, hint: &str| limitation::error(Span::NONE, message, hint);
     Some(made.and_then(|(modules, mut report)| match &modules[..] {
         [only] => Ok((only.clone(), report)),
-        [] => {
-            let message = format!("there is no kernel for `--stage {stage}`");
-            Err(report.report(limited(&message, "launch one on its platform")))
-        }
-        _ => {
-            let message = "one file for kernels of several platforms";
-            Err(report.report(limited(message, "emit the kernels of each platform by themselves")))
-        }
+        [] => Err(report.report(cannot_emit::no_kernel(stage))),
+        _ => Err(report.report(cannot_emit::several_platforms(stage))),
     }))
 }
 

@@ -51,7 +51,7 @@ impl Flat {
     /// Compiles the program to native code in memory, in which these symbols have these addresses.
     pub fn load_with(&self, libraries: &[PathBuf], symbols: &[(&str, usize)]) -> Result<Loaded, Failed> {
         if !self.options.more_cpus.is_empty() {
-            let message = "a program in memory for several CPUs: it runs on this machine's only";
+            let message = "a program that runs in memory is compiled for one CPU, and `--cpu` names several";
             let limited = limitation::error(Span::NONE, message, "leave out `--cpu`, or name one CPU");
             return Err(self.report.clone().report(limited));
         }

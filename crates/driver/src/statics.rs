@@ -28,9 +28,7 @@ pub(crate) fn compute(options: &Options, report: &mut Report, world: &mut World)
         let words = nyala_interp::run(world, k, &[], &limits);
         let words = words.map_err(|fault| {
             let mut diagnostic = fault.diagnostic().other(origin, note);
-            if diagnostic.primary.span.is_none() {
-                diagnostic.primary.span = origin;
-            }
+            diagnostic.place(origin);
             report.report(match fault.code() {
                 "budget-spent" => diagnostic.hint("`--pe-budget 10` grants ten times as many steps"),
                 _ => diagnostic,

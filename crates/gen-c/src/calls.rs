@@ -170,7 +170,7 @@ fn called(f: &mut FunctionEmitter, callee: Callee, args: &[Value], ret: Ty) -> R
         (Callee::Func(func), _) => {
             let function = f.e.module.func(func);
             if matches!(function.linkage, Linkage::Asm(_)) {
-                return Err(f.limitation("assembly".into()));
+                return Err(f.limitation("assembly", "write it in Impala"));
             }
             f.e.func_name(func).map_err(|d| f.placed(d))?
         }
@@ -210,7 +210,8 @@ pub(crate) fn tail_call(f: &mut FunctionEmitter, callee: Callee, args: &[Value])
 fn lane_operation(f: &mut FunctionEmitter, op: LaneOp, inst: &Inst, result: Value) -> Result<()> {
     let func = f.func;
     if f.e.in_lanes[func.idx()] || op == LaneOp::Shared {
-        return Err(f.limitation(format!("`{}`, an operation across lanes,", op.name())));
+        let what = format!("`{}`, an operation across lanes,", op.name());
+        return Err(f.limitation(&what, "exchange the values by memory, between two loops"));
     }
     let first = match inst.args.first() {
         Some(&v) => Some(f.raw(v)?),

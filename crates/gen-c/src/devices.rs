@@ -10,6 +10,7 @@ use crate::ops::casts::reader;
 use crate::statements::Node;
 use crate::{Result, bug};
 use nyala_base::Id;
+use nyala_base::diagnostics::{bad_shared_memory, must_be_known};
 use nyala_flat::{Const, Func, Function, Init, Inst, InstOp, Linkage, Module, Value};
 use nyala_ir::lanes::{CHANNEL_READ, is_channel};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
@@ -47,7 +48,7 @@ fn shared(f: &mut FunctionEmitter, kernels: &Kernels, inst: &Inst, result: Value
     };
     let size = layout::size_align(&f.e.module.types, elem).map_or(1, |s| s.0).max(1);
     let Some(bytes) = f.function.as_bits(inst.args[0]) else {
-        return Err(f.limitation("memory of a block whose size is known at run time only".into()));
+        return Err(Box::new(bad_shared_memory::unknown(f.span)));
     };
     let declared = f.declared(elem)?;
     let wanted = f.function.name(result).to_string();
@@ -70,7 +71,8 @@ pub(crate) fn lanes(
     }
     let Some((.., template)) = kernels.lanes.iter().find(|l| (l.0, l.1) == (op, scope)) else {
         let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
-        return Err(f.limitation(format!("`{}`, an operation among {among},", op.name())));
+        let what = format!("`{}`, an operation among {among},", op.name());
+        return Err(f.limitation(&what, EXCHANGE));
     };
     let mut args = Vec::new();
     for &arg in &inst.args {
@@ -111,7 +113,7 @@ pub(crate) fn pipeline(f: &mut FunctionEmitter, interval: Value) -> Result<()> {
         return Ok(());
     }
     let Some(n) = f.function.as_bits(interval) else {
-        return Err(f.limitation("`pipeline` with an interval that is known at run time only".into()));
+        return Err(Box::new(must_be_known::error(f.span, "the interval of `pipeline`")));
     };
     f.flush_all()?;
     f.push(Node::Do { text: line.replace("{0}", &n.to_string()), vars: Vec::new() });
@@ -120,8 +122,11 @@ pub(crate) fn pipeline(f: &mut FunctionEmitter, interval: Value) -> Result<()> {
 
 /// A line for the tools, as the program says it.
 pub(crate) fn pragma(f: &mut FunctionEmitter, args: &[Value]) -> Result<()> {
-    let text = args.first().and_then(|&text| known_text(f, text)).filter(|text| !text.contains('\n'));
-    let text = text.ok_or_else(|| f.limitation("a pragma that is not known, or of several lines,".into()))?;
+    let text = args.first().and_then(|&text| known_text(f, text));
+    let text = text.ok_or_else(|| Box::new(must_be_known::error(f.span, "the text of a pragma")))?;
+    if text.contains('\n') {
+        return Err(f.limitation("a pragma of several lines", "write several pragmas"));
+    }
     f.flush_all()?;
     f.push(Node::Do { text: format!("#pragma {text}"), vars: Vec::new() });
     Ok(())
@@ -165,13 +170,13 @@ pub(crate) struct Print {
 pub(crate) fn print(f: &mut FunctionEmitter, kind: &str, args: &[Value]) -> Result<()> {
     let conversion = f.e.dialect.printf.iter().find(|p| p.0 == kind);
     let (Some(&(_, conversion, ty)), [value]) = (conversion, args) else {
-        return Err(f.limitation(format!("printing `{kind}`")));
+        return Err(bug(format!("printing `{kind}`")));
     };
     let mut arg = None;
     let format = match kind {
         "string" => {
             let text = known_text(f, *value);
-            let text = text.ok_or_else(|| f.limitation("printing a text that is known at run time only".into()))?;
+            let text = text.ok_or_else(|| Box::new(must_be_known::error(f.span, "a text that a kernel prints")))?;
             let quoted = crate::globals::quoted(text.replace('%', "%%").as_bytes());
             quoted[1..quoted.len() - 1].to_string()
         }
@@ -216,6 +221,9 @@ pub(crate) fn print(f: &mut FunctionEmitter, kind: &str, args: &[Value]) -> Resu
     f.print = Some(made);
     Ok(())
 }
+
+/// The remedy for an operation among lanes that is missing.
+const EXCHANGE: &str = "exchange the values through memory of the block, with barriers";
 
 /// Longer formats are not added to.
 const MAX_FORMAT: usize = 200;
@@ -270,7 +278,7 @@ const VOTES: &str = "{votes}";
 /// The value that another lane has. Functions of the languages take numbers of 32 and 64 bits.
 fn get(f: &mut FunctionEmitter, kernels: &Kernels, template: &str, inst: &Inst, args: &[Expr]) -> Result<String> {
     let Some(prim) = f.e.module.types.as_prim(f.ty(inst.args[0])) else {
-        return Err(f.limitation("a value of another lane that is no number".into()));
+        return Err(f.limitation("a value of another lane that is no number", "get its numbers one by one"));
     };
     let own = crate::ops::halves::in_text(f.e, prim);
     let wide = match own {
@@ -320,7 +328,8 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
     let is_ordered = !fence.is_empty() && matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
     // A single work item is alone, unless other kernels run at the same time.
     if kernels.atomics.is_empty() && !f.e.types.channels.is_empty() {
-        return Err(f.limitation("an atomic operation in a program with channels".into()));
+        let remedy = "let the kernels exchange values by channels only";
+        return Err(f.limitation("an atomic operation in a program with channels", remedy));
     }
     if op == Op::Fence {
         f.flush_all()?;
@@ -336,7 +345,8 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
     let prim = f.e.module.types.as_prim(ty).filter(|p| p.bits() >= 32);
     let Some(prim) = prim else {
         let ty = f.e.module.types.display(ty);
-        return Err(f.limitation(format!("an atomic operation on `{ty}`")));
+        let what = format!("an atomic operation on `{ty}`");
+        return Err(f.limitation(&what, "use a number of 32 or 64 bits"));
     };
     let bits = if prim.bits() == 64 { Prim::U64 } else { Prim::U32 };
     let qualifier = f.e.dialect.space(space);
@@ -422,7 +432,7 @@ fn converters(f: &mut FunctionEmitter, prim: Prim, bits: Prim) -> Result<(String
 
 /// The function that compares and exchanges numbers of 32 or 64 bits.
 fn exchanger(f: &FunctionEmitter, kernels: &Kernels, bits: Prim) -> Result<&'static str> {
-    function(kernels, "cmpxchg", bits).map(|x| x.0).ok_or_else(|| f.limitation("`cmpxchg`".into()))
+    function(kernels, "cmpxchg", bits).map(|x| x.0).ok_or_else(|| bug("no `cmpxchg`"))
 }
 
 /// An operation that the language has no function for: tried until nobody comes in between.
@@ -453,7 +463,7 @@ fn updated(
         "min" => "old < v ? old : v".into(),
         "umax" => format!("({bits_name})old > ({bits_name})v ? old : v"),
         "umin" => format!("({bits_name})old < ({bits_name})v ? old : v"),
-        _ => return Err(f.limitation(format!("`atomic` operation `{what}` on `{}`", prim.name()))),
+        _ => return Err(bug(format!("`atomic` operation `{what}` on `{}`", prim.name()))),
     };
     if kernels.atomics.is_empty() {
         return f.e.helper(format!("{what}_{}", prim.name()), |_, helper| {

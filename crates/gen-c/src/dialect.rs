@@ -39,7 +39,7 @@ pub struct Dialect {
     pub work_items: &'static [(WorkItem, [&'static str; 3])],
     /// The qualifier of a pointer that no other one overlaps; empty if there is none.
     pub restrict: &'static str,
-    /// Names of math functions in single and in double precision; an operation that is missing is a limitation.
+    /// Names of math functions in single and in double precision.
     pub math: &'static [(Op, [&'static str; 2])],
     /// Functions that count bits of integers of 32 and of 64 bits; those of zeros are not called for 0.
     pub counts: &'static [(Op, [&'static str; 2])],

@@ -7,7 +7,7 @@ use crate::function::emit_body;
 use crate::names::Names;
 use crate::types::CTypes;
 use crate::{Result, aliasing, bug, calls, globals};
-use nyala_base::diagnostics::duplicate_symbol;
+use nyala_base::diagnostics::{device_code_on_host, duplicate_symbol};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
 use nyala_ir::{Prim, Ty, TyKind};
@@ -99,14 +99,11 @@ pub(crate) fn emit(
                 continue;
             }
             recurses |= calls::returns_by_recursion(module.func(func), func);
-            let mut params = Vec::new();
-            let mut body = emit_body(&mut e, func, &mut params)?;
-            let mut after = String::new();
-            if let (Linkage::Kernel(..), Some(kernels)) = (&module.func(func).linkage, dialect.kernels) {
-                let [first, second] = (kernels.interface)(&crate::devices::interface(&mut e, func, &params)?);
-                (body, after) = (first + &body, second);
-            }
-            functions.insert(func, (e.head(func, &params)?, body, after));
+            let text = e.function(func).map_err(|mut d| {
+                d.place(module.func(func).span);
+                d
+            })?;
+            functions.insert(func, text);
         } else if let Some(global) = e.wanted_globals.pop() {
             if let Entry::Vacant(place) = statics.entry(global) {
                 place.insert(globals::emit(&mut e, global)?);
@@ -229,13 +226,24 @@ fn is_known_math(dialect: &Dialect, f: &Function, symbol: &str, types: &nyala_ir
 /// The attribute that gives a function another symbol than its name.
 fn symbol_attribute(dialect: &Dialect, symbol: &str, span: Span) -> Result<String> {
     if !dialect.has.symbols {
-        let message = format!("the symbol `{symbol}` cannot be a name in {}", dialect.name);
-        return Err(crate::limitation(span, message));
+        return Err(bug(format!("a kernel needs the symbol `{symbol}`, which cannot be a name")));
     }
     Ok(format!(" __asm__({})", globals::quoted(symbol.as_bytes())))
 }
 
 impl<'m> Emitter<'m> {
+    /// A function: the beginning of its definition, its body, and what follows it.
+    fn function(&mut self, func: Func) -> Result<(String, String, String)> {
+        let mut params = Vec::new();
+        let mut body = emit_body(self, func, &mut params)?;
+        let mut after = String::new();
+        if let (Linkage::Kernel(..), Some(kernels)) = (&self.module.func(func).linkage, self.dialect.kernels) {
+            let [first, second] = (kernels.interface)(&crate::devices::interface(self, func, &params)?);
+            (body, after) = (first + &body, second);
+        }
+        Ok((self.head(func, &params)?, body, after))
+    }
+
     /// The beginning of a function's definition and of its declaration.
     fn head(&mut self, func: Func, params: &[String]) -> Result<String> {
         let function = self.module.func(func);
@@ -318,8 +326,10 @@ impl<'m> Emitter<'m> {
             return Ok(name);
         }
         if nyala_ir::lanes::device_function(symbol).is_some() {
-            let what = || format!("the function `{name}` of a device");
-            return if self.dialect.has.device_functions { Ok(name) } else { Err(self.lacks(function.span, &what())) };
+            return match self.dialect.has.device_functions {
+                true => Ok(name),
+                false => Err(Box::new(device_code_on_host::function(function.span, &name))),
+            };
         }
         if self.foreign.insert(name.clone()) {
             let ret = self.returned(&function.rets)?;
@@ -482,10 +492,9 @@ impl<'m> Emitter<'m> {
     }
 }
 
-/// The first finding as the error.
 impl Emitter<'_> {
-    /// A limitation of the dialect.
-    pub fn lacks(&self, span: Span, what: &str) -> Box<Diagnostic> {
-        crate::limitation(span, format!("{what} cannot be written in {} yet", self.dialect.name))
+    /// See [`limitation`](crate::limitation).
+    pub fn limitation(&self, span: Span, what: &str, remedy: &str) -> Box<Diagnostic> {
+        crate::limitation(self.dialect, span, what, remedy)
     }
 }

@@ -15,6 +15,7 @@ use crate::names::Names;
 use crate::print::{self, Variable};
 use crate::statements::{Loop, Node, tidy};
 use crate::{Result, bug, calls, ops};
+use nyala_base::diagnostics::must_be_known;
 use nyala_base::{Id, Span};
 use nyala_flat::{Def, Func, Function, InstOp, Terminator, Value};
 use nyala_ir::{Effect, Op, Ty, TyKind};
@@ -198,7 +199,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         }
         if self.vars.iter().any(|v| !v.is_parameter && v.declared.ends_with('&')) {
             self.span = self.function.span;
-            return Err(self.limitation("a channel that is chosen at run time".into()));
+            return Err(Box::new(must_be_known::error(self.span, "the channel that a kernel reads or writes")));
         }
         let mut nodes = tidy(self.lists.pop().unwrap_or_default());
         drop_last_return(&mut nodes);
@@ -449,9 +450,9 @@ impl<'m> FunctionEmitter<'_, 'm> {
         Ok(())
     }
 
-    /// The error for a feature that this back end does not support yet.
-    pub fn limitation(&self, what: String) -> Box<nyala_base::Diagnostic> {
-        crate::limitation(self.span, format!("{what} cannot be written in {} yet", self.e.dialect.name))
+    /// See [`limitation`](crate::limitation); at the instruction that is written.
+    pub fn limitation(&self, what: &str, remedy: &str) -> Box<nyala_base::Diagnostic> {
+        self.e.limitation(self.span, what, remedy)
     }
 
     fn condition(&mut self, b: usize) -> Result<Expr> {

@@ -2,8 +2,8 @@
 
 use crate::emit::Emitter;
 use crate::expr::Expr;
-use crate::{Result, bug, limitation};
-use nyala_base::{Id, Span};
+use crate::{Result, bug};
+use nyala_base::Id;
 use nyala_flat::{GlobalId, Init};
 use nyala_ir::{Prim, Ty, TyKind};
 use std::fmt::Write;
@@ -104,7 +104,7 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
             match types.kind(ty) {
                 TyKind::Cn(_) => format!("{{{}, 0}}", code.text),
                 TyKind::Code => code.text,
-                _ => return Err(limitation(Span::NONE, "a static has a function of this type")),
+                _ => return Err(bug("a static with a function of a type without code")),
             }
         }
     })

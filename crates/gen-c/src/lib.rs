@@ -118,11 +118,12 @@ pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
     Box::new(bugs::error(Span::NONE, format!("in writing C: {message}")))
 }
 
-/// Something known that is not done yet.
-pub(crate) fn limitation(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
-    Box::new(limitations::error(
-        span,
-        message,
-        "do without it, or make machine code: `nyala build`; for kernels, `--device host`",
-    ))
+/// `what` cannot be written in a dialect. `remedy` is what the user may write instead; that machine code has it is said here.
+pub(crate) fn limitation(dialect: &Dialect, span: Span, what: &str, remedy: &str) -> Box<Diagnostic> {
+    let message = format!("{what} cannot be written in {}", dialect.name);
+    let other = match dialect.kernels {
+        None => "make machine code: `nyala build`",
+        Some(_) => "run the kernel with `--device host`",
+    };
+    Box::new(limitations::error(span, message, format!("{remedy}, or {other}")))
 }

@@ -58,8 +58,10 @@ impl<'m> CTypes<'m> {
 
     /// Size and alignment in bytes.
     pub fn size_align(&self, ty: Ty) -> Result<(u64, u64)> {
-        layout::size_align(self.types, ty)
-            .ok_or_else(|| limitation(Span::NONE, format!("the type `{}` is too large", self.types.display(ty))))
+        layout::size_align(self.types, ty).ok_or_else(|| {
+            let what = format!("the type `{}`, which is larger than any memory,", self.types.display(ty));
+            limitation(self.dialect, Span::NONE, &what, "make its arrays shorter")
+        })
     }
 
     /// Whether a type has no size, so that its values vanish.
@@ -75,9 +77,7 @@ impl<'m> CTypes<'m> {
 
     /// The name of a primitive type.
     pub fn prim(&self, prim: Prim) -> Result<&'static str> {
-        self.dialect
-            .prim(prim)
-            .ok_or_else(|| limitation(Span::NONE, format!("{} has no type `{}`", self.dialect.name, prim.name())))
+        self.dialect.prim(prim).ok_or_else(|| bug(format!("{} without the type `{}`", self.dialect.name, prim.name())))
     }
 
     /// The name of a type of values, `void` if they vanish.
@@ -293,7 +293,8 @@ impl<'m> CTypes<'m> {
     /// The type of code addresses, which is declared.
     fn code(&mut self) -> Result<String> {
         if !self.dialect.has.function_pointers {
-            return Err(limitation(Span::NONE, format!("{} has no pointers to functions", self.dialect.name)));
+            let remedy = "keep a number that says which function it is, and call it by a `match`";
+            return Err(limitation(self.dialect, Span::NONE, "a function as a value", remedy));
         }
         if !self.forward.contains(CODE) {
             self.forward.insert_str(0, CODE);

@@ -9,7 +9,7 @@ use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, quote};
 use crate::rounding;
 use crate::types::RetClass;
-use nyala_base::Diagnostic;
+use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Func, Function};
 use nyala_ir::target::Structs;
 use nyala_ir::{Prim, Ty, TyKind, layout};
@@ -54,6 +54,13 @@ const FLOAT: &str = "double";
 impl Emitter<'_> {
     /// The signature of a function in C's convention.
     pub fn signature(&mut self, function: &Function, what: &str) -> Result<Signature> {
+        self.signature_of(function, what).map_err(|mut d| {
+            d.place(function.span);
+            d
+        })
+    }
+
+    fn signature_of(&mut self, function: &Function, what: &str) -> Result<Signature> {
         let mut left = Registers { ints: 6, floats: 8 };
         let types = self.layouts.types;
         let ret = match &*function.rets {
@@ -92,10 +99,12 @@ impl Emitter<'_> {
             return Ok(Pass::Scalar(text));
         }
         if self.target().c_abi.structs != Structs::SystemV {
-            let ty = self.layouts.types.display(ty);
-            return Err(limitation(format!(
-                "{what} of type `{ty}`: structs can be passed to C by value on x86-64 only yet"
-            )));
+            let message = format!(
+                "a value of type `{}` of {what} cannot be passed to C by value on `{}`, only on x86-64",
+                self.layouts.types.display(ty),
+                self.target().triple
+            );
+            return Err(Box::new(limitation::error(Span::NONE, message, BY_POINTER)));
         }
         let Some((size, _)) = layout::size_align(self.layouts.types, ty).filter(|(size, _)| *size <= 16) else {
             return if self.has_vector(ty) { Err(vector_limitation(what)) } else { Ok(Pass::Memory) };
@@ -427,8 +436,11 @@ const RUNTIME: &[(&str, &str, &str)] = &[
     ("nyala_print_string", "void(ptr)", "void @nyala_print_string(ptr readonly captures(none)) #1"),
 ];
 
+const BY_POINTER: &str = "pass it by a pointer";
+
 fn vector_limitation(what: &str) -> Box<Diagnostic> {
-    limitation(format!("{what}: a struct with a vector cannot be passed to C by value yet"))
+    let message = format!("a struct with a vector, of {what}, cannot be passed to C by value");
+    Box::new(limitation::error(Span::NONE, message, BY_POINTER))
 }
 
 /// LLVM's type of a result in registers, one for each word.

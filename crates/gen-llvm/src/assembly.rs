@@ -3,7 +3,7 @@
 //! LLVM checks constraints when it reads the text of a module, and the template when it writes machine code. To locate
 //! a fault in the source, each piece of assembly also gets a module of its own ([`AsmCheck`]), which is compiled alone.
 
-use crate::diagnostics::{bug, invalid_asm, limitation};
+use crate::diagnostics::{bug, invalid_asm};
 use crate::function::FunctionEmitter;
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Func, Linkage, Value};
@@ -128,11 +128,7 @@ impl FunctionEmitter<'_, '_> {
         let types = &self.e.module.types;
         match types.kind(ty) {
             TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Ptr { .. } | TyKind::Code => Ok(()),
-            _ => {
-                let mut d = limitation(format!("assembly has an operand of type `{}`", types.display(ty)));
-                d.primary.span = span;
-                Err(d)
-            }
+            _ => Err(Box::new(invalid_asm::operand(span, &types.display(ty).to_string()))),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! get a wrapper with C's convention. The text is deterministic: equal modules give equal text, byte for byte.
 
 use crate::assembly::AsmCheck;
-use crate::diagnostics::{bug, limitation};
+use crate::diagnostics::{bug, too_large, unknown_target};
 use crate::function::emit_function;
 use crate::options::Options;
 use crate::origins::{Lines, Origins};
@@ -124,10 +124,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
     if module.target().is_gpu()
         && let Some(f) = module.funcs.iter().find(|f| matches!(f.linkage, Linkage::Exported(_) | Linkage::Callback))
     {
-        let message =
-            format!("a program for `{}`, which runs only kernels that a host launches", module.target().triple);
-        let hint = "build for the host's processor: its kernels go with the program";
-        return Err(Box::new(limitation::error(f.span, message, hint)));
+        return Err(Box::new(unknown_target::of_kernels(f.span, &module.target().triple)));
     }
     let targets = versions::versions(module.target(), options)?;
     // Symbols are fixed by the program; our own names must differ from them.
@@ -436,7 +433,7 @@ impl Emitter<'_> {
         let module = self.module;
         let global = &module.globals[id.idx()];
         let Some((size, align)) = layout::size_align(&module.types, global.ty) else {
-            return Err(limitation(format!("static `{}` is too large", global.name)));
+            return Err(too_large(&format!("the static `{}`", global.name)));
         };
         let align = align.max(if size >= 4096 {
             64

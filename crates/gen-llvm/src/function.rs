@@ -7,7 +7,7 @@
 use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
 use crate::debug_values::Variables;
-use crate::diagnostics::{bug, limitation};
+use crate::diagnostics::{bug, too_large};
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::gpu;
 use crate::known_numbers::known_numbers;
@@ -231,8 +231,7 @@ impl FunctionEmitter<'_, '_> {
 
     pub fn size_align(&self, ty: Ty) -> Result<(u64, u64)> {
         let types = &self.e.module.types;
-        layout::size_align(types, ty)
-            .ok_or_else(|| limitation(format!("the type `{}` is too large", types.display(ty))))
+        layout::size_align(types, ty).ok_or_else(|| too_large(&format!("the type `{}`", types.display(ty))))
     }
 
     pub fn copy(&mut self, to: &str, from: &str, ty: Ty) -> Result<()> {

@@ -16,7 +16,7 @@
 //! - Math functions are those of NVIDIA's libdevice. Without it, and for AMD, single-precision exponentials and logarithms
 //!   are the polynomials for vectors, and functions of the module ([`without_libdevice`]).
 
-use crate::diagnostics::{bug, limitation};
+use crate::diagnostics::{bad_shared_memory, bug, device_code_on_host, limitation};
 use crate::emit::{Emitter, quote};
 use crate::function::FunctionEmitter;
 use crate::ops::{call_math, number_text};
@@ -203,17 +203,11 @@ pub(crate) fn refuse_on_host(f: &FunctionEmitter, func: Func) -> Result<()> {
     let function = f.e.module.func(func);
     let symbol = function.symbol().filter(|_| !f.e.target().is_gpu());
     if let Some(name) = symbol.and_then(device_function) {
-        let hint = "only CUDA's compiler may know it: call it in a kernel for such a device, and run that without `--device host`";
-        let message = format!("the function `{name}` of a device, in code of the CPU");
-        return Err(Box::new(limitation::error(function.span, message, hint)));
+        return Err(Box::new(device_code_on_host::function(function.span, name)));
     }
     match symbol.filter(|symbol| is_gpu_intrinsic(symbol)) {
         None => Ok(()),
-        Some(symbol) => {
-            let hint = "call it in a kernel for such a GPU, and run that without `--device host`";
-            let message = format!("`{symbol}`, an operation of GPUs, in code of the CPU");
-            Err(Box::new(limitation::error(function.span, message, hint)))
-        }
+        Some(symbol) => Err(Box::new(device_code_on_host::operation(function.span, symbol))),
     }
 }
 
@@ -271,7 +265,7 @@ pub(crate) fn get(
     let ty = f.ty(result);
     let Some(prim) = f.e.module.types.as_prim(ty) else {
         let ty = f.e.module.types.display(ty);
-        let message = format!("a value of type `{ty}` of another lane, on GPUs");
+        let message = format!("code for GPUs cannot get a value of type `{ty}` of another lane");
         return Err(Box::new(limitation::error(f.function.span, message, "get its parts one by one")));
     };
     let (register, value) = (number_text(prim, None), f.op(value));
@@ -305,13 +299,13 @@ pub(crate) fn get(
 
 /// Memory of the block: a variable of the module.
 fn shared(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<String> {
-    let limit = |message: &str, hint: &str| Err(Box::new(limitation::error(f.function.span, message, hint)));
+    let span = f.function.span;
     let Some(bytes) = f.function.as_bits(args[0]) else {
-        return limit("the size of a block's memory is known at run time only", "let the size be known, with `@`");
+        return Err(Box::new(bad_shared_memory::unknown(span)));
     };
-    f.shared_bytes += bytes;
+    f.shared_bytes = f.shared_bytes.saturating_add(bytes);
     if f.shared_bytes > MAX_SHARED {
-        return limit("a kernel for a GPU reserves more than 48 KiB of memory of the block", "reserve less of it");
+        return Err(Box::new(bad_shared_memory::too_much(span, f.shared_bytes, MAX_SHARED, "one of this GPU")));
     }
     let align = match f.e.module.types.kind(f.ty(result)) {
         TyKind::Ptr { .. } => 16,
@@ -327,7 +321,7 @@ fn shared(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<Stri
 /// An error for an operation among lanes that the target lacks.
 pub(crate) fn unsupported(f: &FunctionEmitter, (op, scope): (LaneOp, Scope), on: &str) -> Box<Diagnostic> {
     let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
-    let message = format!("`{}`, an operation among {among}, is not supported on {on} yet", op.name());
+    let message = format!("code for {on} cannot have `{}`, an operation among {among}", op.name());
     Box::new(limitation::error(f.function.span, message, "exchange the values through memory of the block"))
 }
 

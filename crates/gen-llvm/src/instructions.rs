@@ -11,7 +11,7 @@
 //!
 //! If the processor lacks the instruction of an intrinsic, LLVM would end the process: here it is an error.
 
-use crate::diagnostics::{bug, limitation};
+use crate::diagnostics::{bug, not_on_processor};
 use crate::function::FunctionEmitter;
 use crate::ops::{Lanes, number, number_text, suffix};
 use nyala_base::Diagnostic;
@@ -29,9 +29,7 @@ pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, a
         if with_masks { (target.has_avx512(), "AVX-512") } else { (target.arch == Arch::X86_64, "SSE") };
     if !is_there {
         let machine = target.cpu.as_ref().unwrap_or(&target.triple);
-        let message = format!("`{}` is an instruction of {needs}, which `{machine}` does not have", op.name());
-        let hint = "name a processor that has it, as in `--cpu x86-64-v4`, or divide";
-        return Err(Box::new(limitation::error(f.function.span, message, hint)));
+        return Err(Box::new(not_on_processor::instruction(f.function.span, op.name(), needs, machine)));
     }
     let is_wide = target.vector_bits >= 256;
     let (symbol, piece, mask) = match (op, prim) {

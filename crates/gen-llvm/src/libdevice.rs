@@ -1,19 +1,16 @@
 //! NVIDIA's libdevice: math functions for kernels, as LLVM bitcode that comes with NVIDIA's compilers.
 
-use crate::diagnostics::{bug, limitation};
+use crate::diagnostics::bug;
 use inkwell::context::ContextRef;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module};
-use nyala_base::{Diagnostic, Span};
+use nyala_base::Diagnostic;
+use nyala_base::diagnostics::no_libdevice;
 use std::path::Path;
 
 /// Adds the functions of the library in `file` to a module, where only its kernels can be seen from outside.
 pub(crate) fn link<'c>(context: ContextRef<'c>, module: &Module<'c>, file: &Path) -> Result<(), Box<Diagnostic>> {
-    let shown = file.display();
-    let unusable = |why: String| {
-        let hint = "install NVIDIA's CUDA toolkit again, or let `CUDA_HOME` name the folder of another";
-        Box::new(limitation::error(Span::NONE, format!("the library `{shown}` cannot be used: {why}"), hint))
-    };
+    let unusable = |why: String| Box::new(no_libdevice::unusable(file, &why));
     let buffer = MemoryBuffer::create_from_file(file).map_err(|e| unusable(e.to_string()))?;
     let library = context.create_module_from_ir(buffer).map_err(|e| unusable(e.to_string()))?;
     library.set_triple(&module.get_triple());

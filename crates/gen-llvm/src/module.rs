@@ -1,7 +1,7 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
 use crate::assembly::AsmCheck;
-use crate::diagnostics::{bug, invalid_asm, limitation};
+use crate::diagnostics::{bug, intrinsic_type, invalid_asm};
 use crate::emit::{Emitted, emit_module};
 use crate::endless::{self, Loops, Outcome};
 use crate::gpu::LIBDEVICE;
@@ -119,9 +119,7 @@ impl LlvmModule {
         let fault = |e: String| match asm_checks {
             [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, target, options),
             _ if target.is_gpu() && GPU_INTRINSICS.iter().any(|prefix| e.contains(prefix)) => {
-                let message = format!("an operation of the GPU is not declared as LLVM has it: {e}");
-                let hint = "compare its name, its types and its literal arguments with LLVM's guide to the target";
-                Box::new(limitation::error(Span::NONE, message, hint))
+                Box::new(intrinsic_type::of_gpu(&e))
             }
             _ => bug(e),
         };

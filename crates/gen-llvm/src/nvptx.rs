@@ -1,6 +1,6 @@
 //! Kernels for NVIDIA's GPUs: what only they have, as LLVM text.
 
-use crate::diagnostics::limitation;
+use crate::diagnostics::not_on_processor;
 use crate::function::FunctionEmitter;
 use crate::gpu::{call, get, unsupported};
 use nyala_base::Diagnostic;
@@ -60,9 +60,7 @@ pub(crate) fn check_architecture(f: &FunctionEmitter, func: Func, symbol: &str) 
     if own >= least {
         return Ok(());
     }
-    let message = format!("`{symbol}` on `{gpu}`: GPUs have it from `sm_{least}` on");
-    let hint = format!("let kernels be compiled for newer GPUs only: `--cuda sm_{least}`");
-    Err(Box::new(limitation::error(f.e.module.func(func).span, message, hint)))
+    Err(Box::new(not_on_processor::on_gpu(f.e.module.func(func).span, symbol, &gpu, least)))
 }
 
 /// An operation among the work items of a block, or among the lanes of a warp that are active.

@@ -2,14 +2,14 @@
 //!
 //! LLVM defines the initializers of the native target as inline functions in its headers, and `inkwell` links to them.
 
-use crate::diagnostics::{bug, limitation, unknown_target};
+use crate::diagnostics::{bug, unknown_target};
 use crate::{rounding, versions};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
 use llvm_sys::prelude::LLVMBool;
 use llvm_sys::support::LLVMParseCommandLineOptions;
-use nyala_base::{Diagnostic, Span};
+use nyala_base::Diagnostic;
 use nyala_ir::{Arch, Target as Machine};
 use std::ffi::{CStr, c_char};
 use std::sync::Once;
@@ -172,8 +172,7 @@ pub(crate) fn machine(target: &Machine, level: u8) -> Result<TargetMachine, Box<
     let data = machine.get_target_data();
     let same_pointers = u64::from(data.get_pointer_byte_size(None)) == target.spaces.pointer_bytes(0);
     if !same_pointers || data.get_byte_ordering() != ByteOrdering::LittleEndian {
-        let message = format!("code for `{text}`: only little-endian machines with addresses of 64 bits");
-        return Err(Box::new(limitation::error(Span::NONE, message, "build for another target")));
+        return Err(Box::new(unknown_target::of_other_memory(text)));
     }
     Ok(machine)
 }

@@ -1,7 +1,7 @@
 //! LLVM's types for types of flat SSA: in registers, in memory, in signatures.
 
-use crate::diagnostics::limitation;
-use nyala_base::{Diagnostic, Id};
+use crate::diagnostics::{bug, limitation, not_in_c};
+use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::target::{CAbi, Extension};
 use nyala_ir::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -174,10 +174,13 @@ impl<'m> Layouts<'m> {
                 }
                 text + " }"
             }
-            TyKind::Mem => return Err(limitation("a memory state is a value in machine code")),
+            TyKind::Mem => return Err(bug("a memory state as a value")),
         };
         if text.len() > 1 << 16 {
-            return Err(limitation("a type has more than some thousand fields"));
+            let message =
+                format!("the type `{}` has some thousand fields, too many for machine code", self.types.display(ty));
+            let hint = "make an array of fields of one type, or put some behind a pointer";
+            return Err(Box::new(limitation::error(Span::NONE, message, hint)));
         }
         if self.memory_text.len() <= ty.idx() {
             self.memory_text.resize(ty.idx() + 1, None);
@@ -238,9 +241,7 @@ impl<'m> Layouts<'m> {
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "",
             _ => {
                 let ty = self.types.display(ty);
-                return Err(limitation(format!(
-                    "{what} of type `{ty}`: only scalars, pointers and structs can be passed to C"
-                )));
+                return Err(Box::new(not_in_c::error(Span::NONE, &format!("a value of type `{ty}` of {what}"))));
             }
         };
         Ok(format!("{}{extension}", self.register(ty)?))

@@ -30,17 +30,15 @@ pub(crate) fn versions(target: &Target, options: &Options) -> Result<Vec<Target>
     }
     let limit = |message: String, hint: &str| Err(Box::new(limitation::error(Span::NONE, message, hint)));
     if !target.indirect_functions {
-        let message = format!(
-            "there are functions for several CPUs, and the loader of `{}` cannot choose among them",
-            target.triple
-        );
+        let message = format!("the loader of `{}` cannot choose among functions for several CPUs", target.triple);
         return limit(message, "build for one CPU, or for x86-64 Linux with glibc, or FreeBSD");
     }
     let first = target.cpu.as_deref().unwrap_or("native");
     let cpus = || std::iter::once(first).chain(options.more_cpus.iter().map(String::as_str));
     let level = |cpu: &str| LEVELS.iter().position(|l| *l == cpu);
     if let Some(other) = cpus().find(|cpu| level(cpu).is_none()) {
-        let message = format!("functions for `{other}` and other CPUs: programs tell only levels of x86-64 apart");
+        let message =
+            format!("a program for several CPUs can choose among levels of x86-64 only, and `{other}` is none");
         return limit(message, "name some of `x86-64`, `x86-64-v2`, `x86-64-v3` and `x86-64-v4`");
     }
     let mut levels: Vec<usize> = cpus().filter_map(level).collect();

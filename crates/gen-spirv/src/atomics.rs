@@ -69,7 +69,8 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
         _ => (types.as_prim(ty).unwrap_or(Prim::Bool), false),
     };
     if prim.bits() < 32 {
-        return Err(f.lacks(&format!("an atomic operation on `{}`", types.display(ty))));
+        let what = format!("an atomic operation on `{}`", types.display(ty));
+        return Err(f.lacks(&what, "use a number of 32 or 64 bits"));
     }
     let bits = if prim.bits() == 64 { Prim::U64 } else { Prim::U32 };
     if bits == Prim::U64 {
@@ -80,7 +81,10 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
         None => f.pointer_to(address, int),
         Some(arena) if arena.1.bits() == bits.bits() && !arena.1.is_float() => f.element(address, arena, 0),
         Some(_) => {
-            return Err(f.lacks("an atomic operation on memory of the block that is accessed as another type, too,"));
+            return Err(f.lacks(
+                "an atomic operation on memory of the block that is accessed as another type, too,",
+                "reserve memory of its own for the numbers that are accessed so",
+            ));
         }
     };
     let scope = f.e.u32(if address.space == 3 { WORKGROUP } else { DEVICE });
@@ -210,7 +214,7 @@ fn updated(f: &mut FunctionEmitter, what: &str, place: &Place, old: Word, word: 
             "fsub" => f.exact(Code::FSub, float, &[a, b], false),
             "fmax" => crate::math::extreme(f, Op::Fmax, place.prim, a, b),
             "fmin" => crate::math::extreme(f, Op::Fmin, place.prim, a, b),
-            _ => return Err(f.lacks(&format!("`atomic` operation `{what}` on `{}`", place.prim.name()))),
+            _ => return Err(bug(format!("`atomic` operation `{what}` on `{}`", place.prim.name()))),
         };
         return Ok(read_as(f, sum, place.prim, place.bits));
     }
@@ -232,6 +236,6 @@ fn updated(f: &mut FunctionEmitter, what: &str, place: &Place, old: Word, word: 
             let wraps = f.op(Code::LogicalOr, bool_ty, &[is_none, is_over]);
             f.op(Code::Select, ty, &[wraps, word, less])
         }
-        _ => return Err(f.lacks(&format!("`atomic` operation `{what}` on `{}`", place.prim.name()))),
+        _ => return Err(bug(format!("`atomic` operation `{what}` on `{}`", place.prim.name()))),
     })
 }

@@ -3,6 +3,7 @@
 use crate::function::FunctionEmitter;
 use crate::{Result, bug, memory};
 use nyala_base::Id;
+use nyala_base::diagnostics::bad_shared_memory;
 use nyala_flat::{Func, Inst, Linkage, Value};
 use nyala_ir::{LaneOp, Prim, Scope, TyKind};
 use rspirv::dr::Operand;
@@ -14,9 +15,9 @@ pub(crate) fn call(f: &mut FunctionEmitter, callee: Func, inst: &Inst) -> Result
     match &function.linkage {
         Linkage::Foreign(symbol) => match LaneOp::of_symbol(symbol) {
             Some((op, scope)) => return lanes(f, op, scope, inst),
-            None => return Err(f.lacks(&format!("a call of `{symbol}`"))),
+            None => return Err(bug(format!("a call of `{symbol}`"))),
         },
-        Linkage::Asm(_) => return Err(f.lacks("assembly")),
+        Linkage::Asm(_) => return Err(bug("assembly")),
         _ => {}
     }
     let mut args = Vec::new();
@@ -44,6 +45,12 @@ pub(crate) fn call(f: &mut FunctionEmitter, callee: Func, inst: &Inst) -> Result
         (true, None) => None,
     })
 }
+
+/// More memory of a block than any device has.
+const MAX_SHARED: u64 = 1 << 30;
+
+/// The remedy for an operation among lanes that is missing.
+const EXCHANGE: &str = "exchange the values through memory of the block, with barriers";
 
 /// Numbers of SPIR-V's scopes.
 pub(crate) const DEVICE: u32 = 1;
@@ -106,13 +113,13 @@ fn vote(f: &mut FunctionEmitter, op: LaneOp, holds: Value) -> Result<Word> {
 
 fn lanes(f: &mut FunctionEmitter, op: LaneOp, scope: Scope, inst: &Inst) -> Result<Option<Word>> {
     let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
-    let lacks = |f: &FunctionEmitter| f.lacks(&format!("`{}`, an operation among {among},", op.name()));
+    let lacks = |f: &FunctionEmitter| f.lacks(&format!("`{}`, an operation among {among},", op.name()), EXCHANGE);
     if op == LaneOp::Shared {
         let result = inst.result.ok_or_else(|| bug("memory of the block without an address"))?;
         let bytes = inst.args.first().and_then(|&a| f.function.as_bits(a));
-        let bytes = bytes.ok_or_else(|| f.lacks("memory of a block whose size is known at run time only"))?;
-        if bytes > 1 << 30 {
-            return Err(f.lacks(&format!("memory of a block of {bytes} bytes")));
+        let bytes = bytes.ok_or_else(|| Box::new(bad_shared_memory::unknown(f.span)))?;
+        if bytes > MAX_SHARED {
+            return Err(Box::new(bad_shared_memory::too_much(f.span, bytes, MAX_SHARED, "one of any device")));
         }
         return memory::shared(f, bytes, result).map(Some);
     }
@@ -171,7 +178,7 @@ fn lanes(f: &mut FunctionEmitter, op: LaneOp, scope: Scope, inst: &Inst) -> Resu
             let ty = f.function.ty(inst.args[0]);
             let is_number = matches!(f.e.module.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
             if !is_number {
-                return Err(lacks(f));
+                return Err(f.lacks("a value of another lane that is no number", "get its numbers one by one"));
             }
             let width = built_in(f, BuiltIn::SubgroupSize);
             let lane = f.op(Code::UMod, short, &[args[1], width]);

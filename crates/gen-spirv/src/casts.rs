@@ -7,6 +7,9 @@ use nyala_flat::Value;
 use nyala_ir::{Prim, TyKind};
 use rspirv::spirv::{Op as Code, Word};
 
+/// The remedy for bits that are read as what no register holds.
+const NUMBERS: &str = "convert its numbers one by one";
+
 /// A conversion of numbers and bools, lane by lane.
 pub(crate) fn cast(f: &mut FunctionEmitter, arg: Value, result: Value) -> Result<Word> {
     let to = f.e.module.types.lane_prim(f.function.ty(result)).ok_or_else(|| bug("a cast to no number"))?;
@@ -89,11 +92,15 @@ pub(crate) fn bitcast(f: &mut FunctionEmitter, arg: Value, result: Value) -> Res
         }
         (Some(a), None) => {
             let number = f.as_number(word, a);
-            let prim = types.as_prim(to).ok_or_else(|| f.lacks("an address as a value of this type"))?;
+            let prim = types
+                .as_prim(to)
+                .ok_or_else(|| f.lacks("the bits of an address as a value that is no number", NUMBERS))?;
             Ok(read_as(f, number, Prim::U64, prim))
         }
         (None, Some(b)) => {
-            let prim = types.as_prim(from).ok_or_else(|| f.lacks("a value of this type as an address"))?;
+            let prim = types
+                .as_prim(from)
+                .ok_or_else(|| f.lacks("the bits of a value that is no number as an address", NUMBERS))?;
             let number = read_as(f, word, prim, Prim::U64);
             Ok(f.as_address(number, b))
         }
@@ -105,7 +112,7 @@ pub(crate) fn bitcast(f: &mut FunctionEmitter, arg: Value, result: Value) -> Res
             };
             let (Some((p, n)), Some((q, m))) = (lanes(from), lanes(to)) else {
                 let message = format!("the bits of `{}` as `{}`", types.display(from), types.display(to));
-                return Err(f.lacks(&message));
+                return Err(f.lacks(&message, NUMBERS));
             };
             if n == m && p.bits() == q.bits() {
                 return lane_wise(f, &[arg], result, &|f, _, words| Ok(read_as(f, words[0], p, q)));
@@ -142,7 +149,7 @@ fn repack(
     (q, m, result): (Prim, u32, Value),
 ) -> Result<Word> {
     if p == Prim::Bool || q == Prim::Bool || p.bits() * n != q.bits() * m {
-        return Err(f.lacks("the bits of a vector as a value of this type"));
+        return Err(f.lacks("the bits of a vector of bools as another type", "use `bits` for a mask of its lanes"));
     }
     let (small, large) = (unsigned(p.bits()), unsigned(q.bits()));
     let lane_ty = f.e.prim(p);

@@ -1,12 +1,12 @@
-//! Where each block of a structured function stands: within the branch that leads to it, after the branch of its
-//! immediate dominator, or after a loop. Separate from the instructions, since it needs none.
+//! Places the blocks of a function into nested branches and loops: a block stands inside the branch that leads to it, after the branch
+//! of its immediate dominator, or after a loop. Separate from the emission of instructions, since it only looks at control flow.
 //!
-//! A block whose only way in is one edge stands where that edge is. A block where several ways meet stands after the
-//! branch of its immediate dominator (Ramsey, Beyond Relooper, ICFP 2022). If a loop is left on the way there, the block
-//! stands after the outermost such loop, also if only one edge leads to it: all work items of a block meet again there.
+//! A block with one predecessor stands at the edge from it. A block where several edges meet stands after the branch of its immediate
+//! dominator (Ramsey, Beyond Relooper, ICFP 2022). A block that is reached by leaving loops stands after the outermost of them, even if
+//! only one edge leads to it: there, all work items of the work group have left the loop.
 //!
-//! Drivers nest no deeper than they have room for; Mesa's llvmpipe is wrong beyond 80 constructs, without a word. So a block
-//! that would be nested too deep stands after the branch of one of its dominators.
+//! Drivers limit how deep constructs nest. Mesa's llvmpipe silently computes wrong results beyond 80. So a block that would be nested too
+//! deep stands after the branch of one of its dominators instead.
 
 use nyala_base::Id;
 use nyala_base::graph::Tree;
@@ -15,25 +15,26 @@ use nyala_flat::structure::Loops;
 use nyala_flat::{Block, Function, InstOp, Terminator, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A block that would be nested deeper than this stands elsewhere. Drivers write functions into each other.
+/// A block that would be nested deeper than this is placed elsewhere. The limit is far below that of drivers, because they inline
+/// functions.
 const DEEP: usize = 24;
 
-/// Where it stands is nested no deeper than this, if possible.
+/// The place for such a block is nested at most this deep, if there is one.
 const SHALLOW: usize = 6;
 
 /// The places of a function's blocks.
 pub(crate) struct Plan {
-    /// The loop of which each block is the header.
+    /// For each block, the loop whose header it is.
     pub header_of: Vec<Option<usize>>,
-    /// Blocks that stand where the edge to them is.
+    /// The blocks that stand at the edge to them.
     pub inline: Vec<bool>,
-    /// Blocks that only return; each edge to them does it itself.
+    /// The blocks that only return: the return is written at each edge to them.
     pub returns: Vec<bool>,
-    /// Blocks after the branch of a block, in order.
+    /// For each block, the blocks that stand after its branch, in order.
     pub after: Vec<Vec<usize>>,
-    /// Blocks after a loop, in order.
+    /// For each loop, the blocks that stand after it, in order.
     pub after_loop: Vec<Vec<usize>>,
-    /// Values that are used where the place of their definition does not dominate: they live in variables.
+    /// Values with a use that their definition does not dominate in the nesting: they live in variables.
     pub homeless: FxHashSet<Value>,
 }
 
@@ -54,20 +55,20 @@ impl Plan {
             plan.header_of[found.header] = Some(l);
         }
         let order: Vec<usize> = cfg.rpo.iter().map(|b| b.idx()).collect();
-        // Whether what stands at a place comes before what stands at another.
+        // The nesting, as a tree: a block's parent is the block inside or after whose branch it stands.
         let mut places = Tree::with_root(0, n);
-        // How many constructs are around each block, and around what stands within it.
+        // The number of constructs around each block, and around the blocks inside its branch.
         let (mut outer, mut inner) = (vec![0; n], vec![0; n]);
         inner[0] = plan.header_of[0].is_some() as usize;
         for &b in order.iter().skip(1) {
             let is_back = |p: &usize| plan.header_of[b].is_some_and(|l| loops.contains(l, *p));
             let ways: Vec<usize> = cfg.preds[b].iter().map(|p| p.idx()).filter(|p| !is_back(p)).collect();
-            // A return out of a loop stands after it, where all work items meet again.
+            // A return from inside a loop stands after the loop, where all work items have left it.
             plan.returns[b] &= !ways.iter().any(|&p| loops.left(p, b).next().is_some());
             if plan.returns[b] {
                 continue;
             }
-            // All who come here stand behind this block. It dominates, or is a block to which one that does was moved.
+            // The nearest block above all predecessors in the nesting. It dominates this block, or a dominator was moved to it.
             let above = ways.iter().copied().reduce(|x, y| places.meet(x, y)).unwrap_or(0);
             let is_branch = matches!(function.blocks[above].term, Terminator::Branch { .. });
             let left = loops.left(above, b).last();
@@ -82,7 +83,7 @@ impl Plan {
                 None if ways.len() > 1 => plan.after[above].push(b),
                 None if outer[b] <= DEEP => plan.inline[b] = true,
                 None => {
-                    // The nearest dominator that is not deep, or the least deep one.
+                    // The nearest block above that is nested at most `SHALLOW` deep, or else the least deep one.
                     let around = plan.header_of[b].map_or(loops.of[b], |l| loops.all[l].parent);
                     let mut at = above;
                     while inner[place] > SHALLOW && at != 0 {
@@ -133,7 +134,7 @@ impl Plan {
     }
 }
 
-/// Gives each loop that is left for a block that only returns a block of its own to return by.
+/// A loop may be left by an edge to a block that only returns. Gives each such loop a returning block of its own.
 pub(crate) fn return_after_loops(function: &mut Function, loops: &mut Loops) {
     let is_return = returns(function);
     let mut made: FxHashMap<(usize, usize), Block> = FxHashMap::default();
@@ -169,7 +170,7 @@ fn returns(function: &Function) -> Vec<bool> {
     found
 }
 
-/// Whether a function orders its accesses to memory with those of other work items.
+/// Whether a function has fences.
 pub(crate) fn has_fences(function: &Function) -> bool {
     let insts = function.blocks.iter().flat_map(|b| &b.insts);
     insts.into_iter().any(|inst| inst.op == InstOp::Op(nyala_ir::Op::Fence))

@@ -197,7 +197,8 @@ impl FunctionEmitter<'_, '_> {
     /// Opens a construct.
     fn open(&mut self, merge: Word, of_loop: Option<(usize, Word, Word)>, pending: Targets) -> Result<()> {
         if self.scopes.len() >= MAX_DEPTH {
-            return Err(self.lacks(&format!("branches and loops that are nested more than {MAX_DEPTH} deep,")));
+            let what = format!("code with branches and loops nested more than {MAX_DEPTH} deep");
+            return Err(self.lacks(&what, "move the inner ones into a function"));
         }
         self.scopes.push(Scope { merge, of_loop, pending });
         Ok(())
@@ -529,8 +530,14 @@ impl FunctionEmitter<'_, '_> {
     }
 
     /// A limitation at the instruction that is written.
-    pub fn lacks(&self, what: &str) -> Box<nyala_base::Diagnostic> {
-        self.e.lacks(self.span, what)
+    pub fn lacks(&self, what: &str, remedy: &str) -> Box<nyala_base::Diagnostic> {
+        self.e.lacks(self.span, what, remedy)
+    }
+
+    /// A finding with the place of the instruction, if it has none.
+    pub fn placed(&self, mut d: Box<nyala_base::Diagnostic>) -> Box<nyala_base::Diagnostic> {
+        d.place(self.span);
+        d
     }
 
     fn inst(&mut self, inst: &Inst) -> Result<()> {
@@ -540,8 +547,8 @@ impl FunctionEmitter<'_, '_> {
         let word = match inst.op {
             InstOp::Op(op) => crate::values::operation(self, op, inst)?,
             InstOp::Call(callee) => crate::calls::call(self, callee, inst)?,
-            InstOp::Vector(op) => return Err(self.lacks(&format!("`{}`", op.name()))),
-            InstOp::CallIndirect => return Err(self.lacks("a call of a function that is chosen at run time")),
+            InstOp::Vector(op) => return Err(bug(format!("`{}` in a kernel", op.name()))),
+            InstOp::CallIndirect => return Err(bug("a call of a function that is chosen at run time")),
             InstOp::Vectorize(..) | InstOp::Launch(..) => return Err(bug("a launch in a kernel")),
         };
         if let (Some(result), Some(word)) = (inst.result, word) {

@@ -130,8 +130,7 @@ pub fn emit(module: &Module, flavor: Flavor) -> std::result::Result<Code, Box<Di
     let results = rets.iter().map(|rets| Module::result_ty(&mut module.types, rets)).collect();
     if let Some(func) = recursive(&module) {
         let function = module.func(func);
-        let message = format!("`{}`, which is recursive,", function.name);
-        return Err(lacks(flavor, function.span, &message));
+        return Err(bug(format!("`{}`, which is recursive", function.name)));
     }
     Emitter::new(&module, &loops, results, library, flavor).emit().map(Code)
 }
@@ -154,11 +153,11 @@ pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
     Box::new(bugs::error(Span::NONE, format!("in writing SPIR-V: {message}")))
 }
 
-/// Something that cannot be written.
-pub(crate) fn lacks(flavor: Flavor, span: Span, what: &str) -> Box<Diagnostic> {
-    Box::new(limitations::error(
-        span,
-        format!("{what} cannot be written in {} yet", flavor.name()),
-        "do without it, or run the kernel with `--device host`",
-    ))
+/// The remedy for a function as a value.
+pub(crate) const KNOWN_FUNCTION: &str = "keep a number that says which function it is, and call it by a `match`";
+
+/// `what` cannot be written in a flavor. `remedy` is what the user may write instead.
+pub(crate) fn lacks(flavor: Flavor, span: Span, what: &str, remedy: &str) -> Box<Diagnostic> {
+    let message = format!("{what} cannot be written in {}", flavor.name());
+    Box::new(limitations::error(span, message, format!("{remedy}, or run the kernel with `--device host`")))
 }

@@ -166,7 +166,12 @@ fn approximate(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> R
             if f.e.is_vulkan() { GlslStd450Op::Sqrt as u32 } else { OpenclStd100Op::sqrt as u32 },
             words,
         ),
-        _ => return Err(f.lacks(&format!("`{}` of `{}`", op.name(), prim.name()))),
+        _ => {
+            return Err(f.lacks(
+                &format!("`{}` of `{}`", op.name(), prim.name()),
+                "compute it in `f32`, or by other functions",
+            ));
+        }
     };
     Ok(f.exact(Code::FDiv, ty, &[one, root], false))
 }

@@ -4,7 +4,7 @@ use crate::arenas::Site;
 use crate::casts::{cut, join, read_as};
 use crate::function::FunctionEmitter;
 use crate::values::part_word;
-use crate::{Result, bug};
+use crate::{KNOWN_FUNCTION, Result, bug};
 use nyala_base::Id;
 use nyala_flat::{GlobalId, Value};
 use nyala_ir::{Prim, Ty, TyKind, layout};
@@ -47,7 +47,8 @@ impl FunctionEmitter<'_, '_> {
         let func = self.func;
         let found = self.e.arenas.as_mut().and_then(|a| Some((a.arena(func, ptr)?, &*a)));
         let Some((number, arenas)) = found else {
-            return Err(self.lacks("an access to an address that was taken out of an aggregate"));
+            let what = "an access to memory of the block by an address that was taken out of an aggregate";
+            return Err(self.lacks(what, "keep the address in a value of its own, or an index in the aggregate"));
         };
         let arena = arenas.all[number].clone();
         if let Some(&variable) = self.e.variables.get(&number) {
@@ -62,7 +63,7 @@ impl FunctionEmitter<'_, '_> {
             true => None,
             false => {
                 self.check_static(n * width)?;
-                let bytes = self.e.initial(&arena.statics, n * width)?;
+                let bytes = self.e.initial(&arena.statics, n * width).map_err(|d| self.placed(d))?;
                 Some(self.constants(&bytes, arena.elem, ty))
             }
         };
@@ -78,7 +79,7 @@ impl FunctionEmitter<'_, '_> {
 
     fn check_static(&self, size: u64) -> Result<()> {
         match size > 1 << 20 {
-            true => Err(self.lacks(&format!("statics of {size} bytes"))),
+            true => Err(self.lacks(&format!("statics of {size} bytes"), "keep the numbers in memory of the device")),
             false => Ok(()),
         }
     }
@@ -230,7 +231,7 @@ impl FunctionEmitter<'_, '_> {
                     match *types.kind(ty) {
                         TyKind::Prim(prim) => made.push(self.load_number(place, prim)),
                         TyKind::Ptr { .. } => made.push(self.load_number(place, Prim::U64)),
-                        TyKind::Cn(_) | TyKind::Code => return Err(self.lacks("a function as a value")),
+                        TyKind::Cn(_) | TyKind::Code => return Err(self.lacks("a function as a value", KNOWN_FUNCTION)),
                         _ => {
                             let n = types.n_parts(ty).unwrap_or(0);
                             work.push(Step::Build(ty, n as usize));
@@ -269,7 +270,7 @@ impl FunctionEmitter<'_, '_> {
                     let place = self.behind(address, at);
                     self.store_number(place, Prim::U64, word);
                 }
-                TyKind::Cn(_) | TyKind::Code => return Err(self.lacks("a function as a value")),
+                TyKind::Cn(_) | TyKind::Code => return Err(self.lacks("a function as a value", KNOWN_FUNCTION)),
                 _ => {
                     for i in (0..types.n_parts(ty).unwrap_or(0)).rev() {
                         let (part, offset) = part(types, ty, i)?;
@@ -388,7 +389,7 @@ pub(crate) fn global(f: &mut FunctionEmitter, id: GlobalId) -> Result<Word> {
     if f.e.is_vulkan() {
         return match global.space {
             3..=5 => Ok(offset_of(f, Site::Global(id))),
-            _ => Err(f.lacks(&format!("the static `{}`, which lies in the host's memory,", global.name))),
+            _ => Err(bug(format!("the static `{}`, which lies in the host's memory", global.name))),
         };
     }
     let variable = match f.e.statics.get(&id) {

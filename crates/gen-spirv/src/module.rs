@@ -3,7 +3,7 @@
 use crate::arenas::Arenas;
 use crate::function::emit_function;
 use crate::kernels::Arguments;
-use crate::{Flavor, Result, bug, lacks};
+use crate::{Flavor, KNOWN_FUNCTION, Result, bug, lacks};
 use nyala_base::{Id, Span};
 use nyala_flat::structure::Loops;
 use nyala_flat::{Func, GlobalId, Init, InstOp, MathFunctions, Module};
@@ -426,8 +426,8 @@ impl<'m> Emitter<'m> {
     }
 
     /// A limitation at a place.
-    pub fn lacks(&self, span: Span, what: &str) -> Box<nyala_base::Diagnostic> {
-        lacks(self.flavor, span, what)
+    pub fn lacks(&self, span: Span, what: &str, remedy: &str) -> Box<nyala_base::Diagnostic> {
+        lacks(self.flavor, span, what, remedy)
     }
 
     /// Whether an address in this space is a number of 64 bits.
@@ -501,7 +501,7 @@ impl<'m> Emitter<'m> {
                 TyKind::Array(_, 0) => self.structure(&[]),
                 TyKind::Array(_, n) => self.array(parts[0], n),
                 TyKind::Mem | TyKind::IndefArray(_) => self.structure(&[]),
-                TyKind::Cn(_) | TyKind::Code => return Err(self.lacks(span, "a function as a value")),
+                TyKind::Cn(_) | TyKind::Code => return Err(self.lacks(span, "a function as a value", KNOWN_FUNCTION)),
             };
             made.insert(ty, id);
         }
@@ -514,7 +514,8 @@ impl<'m> Emitter<'m> {
         // Numbers have a byte at least; large ones are counted well enough.
         if size > 8 * MAX_NUMBERS {
             let ty = self.module.types.display(ty);
-            return Err(self.lacks(span, &format!("reading or writing `{ty}`, of {size} bytes, as a whole")));
+            let what = format!("reading or writing `{ty}`, of {size} bytes, as a whole");
+            return Err(self.lacks(span, &what, "read and write its parts by their addresses"));
         }
         Ok(())
     }
@@ -548,7 +549,8 @@ impl<'m> Emitter<'m> {
                         }
                     }
                     Init::Global(..) | Init::Func(_) => {
-                        return Err(self.lacks(Span::NONE, &format!("an address in the static `{}`", global.name)));
+                        let what = format!("an address in the static `{}`", global.name);
+                        return Err(self.lacks(Span::NONE, &what, "keep an index in it instead"));
                     }
                 }
             }

@@ -145,7 +145,7 @@ fn scalar(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word], fast: boo
             return Ok(f.op(code, ty, &[words[0], amount]));
         }
         Op::Popcount | Op::Clz | Op::Ctz => return count(f, op, prim, words[0]),
-        _ => return Err(f.lacks(&format!("`{}`", op.name()))),
+        _ => return Err(bug(format!("`{}` of integers or floats", op.name()))),
     };
     Ok(if float { f.exact(code, ty, words, fast) } else { f.op(code, ty, words) })
 }
@@ -164,7 +164,7 @@ fn of_bools(f: &mut FunctionEmitter, op: Op, words: &[Word]) -> Result<Word> {
             let code = comparison(op, Prim::U32).ok_or_else(|| bug("no comparison"))?;
             return Ok(f.op(code, ty, &numbers));
         }
-        _ => return Err(f.lacks(&format!("`{}` of bools", op.name()))),
+        _ => return Err(bug(format!("`{}` of bools", op.name()))),
     };
     Ok(f.op(code, ty, words))
 }

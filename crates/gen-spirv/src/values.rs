@@ -2,7 +2,7 @@
 
 use crate::function::FunctionEmitter;
 use crate::module::Grid;
-use crate::{Result, atomics, bug, casts, math, memory, numbers};
+use crate::{KNOWN_FUNCTION, Result, atomics, bug, casts, math, memory, numbers};
 use nyala_flat::{Const, Inst, Value};
 use nyala_ir::{Op, Prim, Ty, TyKind, WorkItem};
 use rspirv::dr::Operand;
@@ -100,7 +100,7 @@ impl FunctionEmitter<'_, '_> {
                 Ok(self.e.null(ty))
             }
             (Const::Global(global), _) => memory::global(self, global),
-            (Const::Func(_) | Const::CFunc(_), _) => Err(self.lacks("a function as a value")),
+            (Const::Func(_) | Const::CFunc(_), _) => Err(self.lacks("a function as a value", KNOWN_FUNCTION)),
             (Const::Bits(_), _) => Err(bug("a literal of an aggregate")),
         }
     }
@@ -218,7 +218,8 @@ fn n_parts(f: &FunctionEmitter, aggregate: Value) -> Result<u64> {
     match n <= MAX_CHOICES && n > 0 {
         true => Ok(n),
         false => {
-            Err(f.lacks(&format!("an index into `{}` that is known at run time only", f.e.module.types.display(ty))))
+            let what = format!("an index into a value of type `{}`", f.e.module.types.display(ty));
+            Err(f.lacks(&what, "index the variable or the memory that holds it"))
         }
     }
 }
@@ -285,7 +286,7 @@ fn shuffle(f: &mut FunctionEmitter, args: &[Value], result: Value) -> Result<Wor
         return Err(bug("`shuffle` of no vector"));
     };
     if u64::from(n) > MAX_CHOICES / 2 {
-        return Err(f.lacks("a shuffle of so many lanes"));
+        return Err(f.lacks(&format!("a shuffle of {n} lanes"), "shuffle parts of the vector"));
     }
     let (elem, idx_ty, bool_ty) = (f.e.prim(prim), f.e.prim(idx_prim), f.e.bool_ty());
     let [a, b, which] = [f.value(a)?, f.value(b)?, f.value(which)?];
@@ -328,7 +329,7 @@ fn work_item(f: &mut FunctionEmitter, inst: &Inst) -> Result<Word> {
     let number = |i: usize| inst.args.get(i).and_then(|&a| f.function.as_bits(a));
     let what = number(0).and_then(|n| WorkItem::ALL.get(n as usize).copied());
     let (Some(what), Some(axis @ 0..3)) = (what, number(1)) else {
-        return Err(f.lacks("a number of the work item on an axis that is known at run time only"));
+        return Err(bug("a number of the work item on an axis that is not known"));
     };
     let short = f.e.int(32);
     if f.e.is_vulkan() && what == WorkItem::BlockSize {

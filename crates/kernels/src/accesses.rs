@@ -1,15 +1,15 @@
-//! How the work items of a kernel that run together (a warp, a wave) access memory, and where they part, as far as that is
-//! certain.
+//! Finds what certainly costs time in a kernel: accesses of memory by a warp (work items that run together; a wave on AMD's GPUs)
+//! that are not coalesced or conflict in banks, and branches on which a warp diverges.
 //!
 //! ```text
-//! x: i32 = add(mul(block, 64), thread)     1 from one work item to the next
-//! v1: i32 = mul(x, 64)                     64
-//! v2: &[1]f32 = lea(a, v1)                 256 bytes: each work item reads a line of its own
+//! x: i32 = add(mul(block, 64), thread)     step 1 from one work item to the next
+//! v1: i32 = mul(x, 64)                     step 64
+//! v2: &[1]f32 = lea(a, v1)                 step 256 bytes: each work item accesses a line of its own
 //! v3: i32 = rem(thread, 2)                 alternates within a warp: a branch on it parts the lanes
 //! ```
 //!
-//! - Work items next to each other on the axis x run together. Blocks of fewer than [`WARP`] on that axis are left out.
-//! - Values that the analysis does not follow, such as loaded ones, say nothing.
+//! - A warp consists of neighbors on the axis x. Kernels whose blocks have fewer than [`WARP`] work items on x are not analyzed.
+//! - Values that the analysis does not follow, such as loaded ones, lead to no report.
 
 use super::called;
 use nyala_base::{Id, Span};
@@ -18,11 +18,11 @@ use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, TyKind, WorkItem, layout};
 use rustc_hash::FxHashMap;
 
-/// Work items that run together, at least.
+/// The least number of work items that run together.
 const WARP: i64 = 32;
-/// Bytes that memory of the device moves at least.
+/// The least number of bytes that memory of a device transfers.
 const SECTOR: i64 = 32;
-/// Banks of a block's memory, and the bytes of a word in each.
+/// The number of banks of a block's memory, and the bytes of a word of a bank.
 const BANKS: i64 = 32;
 const BANK_BYTES: i64 = 4;
 
@@ -37,16 +37,16 @@ pub struct Cost {
     pub text: String,
 }
 
-/// How a value differs from one work item to the next.
+/// How a value changes from one work item of a warp to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// By this number; 0 for a value that all have in common. For addresses in bytes.
+    /// By this number, in bytes for addresses; 0 if all work items have the same value.
     By(i64),
-    /// By a number that is known at run time only, times this one.
+    /// By this number times one that is known at run time only.
     Scaled(i64),
-    /// It repeats after so many work items, fewer than run together.
+    /// It repeats after this many work items, which are fewer than a warp has.
     Periodic(i64),
-    /// In a way that is not followed.
+    /// In an unknown way.
     Any,
 }
 
@@ -71,7 +71,7 @@ impl Step {
     }
 }
 
-/// The costs of a kernel that are certain, in the order of its blocks.
+/// What certainly costs time in a kernel, in the order of its blocks.
 pub fn costs(module: &Module, kernel: Func) -> Vec<Cost> {
     let function = module.func(kernel);
     let Linkage::Kernel(_, sizes) = &function.linkage else { return Vec::new() };
@@ -117,7 +117,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// The step of a value; a parameter of the kernel is common to all.
+    /// The step of a value. A parameter of the kernel has the step 0.
     fn of(&self, v: Value) -> Step {
         match self.function.values[v.idx()].def {
             Def::Const(_) => Step::By(0),
@@ -129,8 +129,8 @@ impl Steps<'_> {
         self.places.get(&v).copied().filter(|span| *span != Span::NONE)
     }
 
-    /// Follows all values. A parameter of a block has the step that all its arguments have in common. Each can change three
-    /// times at most, so this ends.
+    /// Finds the steps of all values, as a fixed point. A block parameter has the step of its arguments if they agree. Each step changes at
+    /// most three times, so this ends.
     fn solve(&mut self, cfg: &Cfg) {
         let mut changed = true;
         while changed {
@@ -146,7 +146,7 @@ impl Steps<'_> {
                 for edge in block.term.edges() {
                     let params = &self.function.block(edge.block).params;
                     for (&param, &arg) in params.iter().zip(&edge.args) {
-                        // An argument of a later block is followed in the next round.
+                        // The step of an argument from a later block is known in the next round.
                         let is_new =
                             self.function.values[arg.idx()].def == Def::Local && !self.known.contains_key(&arg);
                         let is_param = self.function.blocks[0].params.contains(&arg);
@@ -222,7 +222,7 @@ impl Steps<'_> {
                     None => of(0),
                 }
             }
-            // Variables of a work item are its own.
+            // Each work item has variables of its own.
             Op::Slot => Step::By(0),
             Op::Load => common(of(0) == Step::By(0) && self.root(inst.args[0]) != Root::Variable),
             _ => common(all_common()),
@@ -233,7 +233,7 @@ impl Steps<'_> {
         self.module.types.as_prim(self.function.ty(v)).is_some_and(|p| p.is_int())
     }
 
-    /// Bytes from one part to the next, of what an address of parts leads to.
+    /// The distance in bytes between the parts of the memory that an address points to.
     fn part_size(&self, inst: &Inst) -> Option<i64> {
         let types = &self.module.types;
         let elem = match types.kind(types.pointee(self.function.ty(inst.args[0]))?) {
@@ -243,7 +243,7 @@ impl Steps<'_> {
         Some(layout::size_align(types, elem)?.0 as i64)
     }
 
-    /// The memory that an address means.
+    /// The kind of memory that an address points to.
     fn root(&self, mut v: Value) -> Root {
         let insts = || self.function.blocks.iter().flat_map(|b| &b.insts);
         let entry = &self.function.blocks[0].params;
@@ -267,7 +267,7 @@ impl Steps<'_> {
         Root::Unknown
     }
 
-    /// The cost of an access to `size` bytes at an address.
+    /// The cost of an access of `size` bytes at an address with this step.
     fn access(&self, address: Value, size: i64) -> Option<String> {
         let bytes = match self.of(address) {
             Step::By(n) => n.abs(),

@@ -125,8 +125,12 @@ fn split_at_barriers(
             let inst = rest.remove(0);
             let op = waits(&inst).map_or(LaneOp::Barrier, |w| w.0);
             if !matches!(op, LaneOp::Barrier | LaneOp::Any | LaneOp::All | LaneOp::Count) {
-                let message = format!("`{}` across the work items of a block is not supported yet", op.name());
-                return Err(refuse(inst.span, &message, "exchange the values through shared memory"));
+                let message = format!("a kernel on the host uses `{}` across the work items of a block", op.name());
+                return Err(refuse(
+                    inst.span,
+                    &message,
+                    "exchange the values through memory of the block, with `barrier`",
+                ));
             }
             let after = Block::from_idx(function.blocks.len());
             let jump = Terminator::Jump(Edge { block: after, args: Vec::new() });
@@ -404,7 +408,7 @@ fn region(function: &Function, cuts: &FxHashSet<usize>, entry: usize, span: Span
             _ => continue,
         };
         if end != End::Never && end != own {
-            let message = "a kernel whose work items wait in a loop that may never end is not supported yet";
+            let message = "a kernel on the host waits in a loop that may never end";
             return Err(refuse(span, message, "let each loop around a barrier have an end"));
         }
         end = own;

@@ -8,7 +8,6 @@
 use super::diagnostics::{host_code_in_kernel, host_memory_in_kernel, not_on_platform};
 use super::inline::answer;
 use super::{called, launched_by_kernel, refuse};
-use nyala_base::diagnostics::limitation;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::*;
@@ -42,7 +41,7 @@ fn run_lanes_in_turn(device: &mut Module, func: Func, diagnostics: &mut Vec<Diag
         let inst = rest.remove(0);
         let InstOp::Vectorize(body, ..) = inst.op else { return };
         if exchanges(device, body) {
-            let message = "lanes of a `vectorize` in a kernel that exchange values are not supported on devices yet";
+            let message = "a kernel for a device has a `vectorize` whose lanes exchange values";
             let hint = "exchange values among the work items, or run the kernel with `--device host`";
             diagnostics.push(*refuse(inst.span, message, hint));
         }
@@ -179,12 +178,11 @@ pub(super) fn check(
             diagnostic
         });
     };
-    let in_kernel = |what: &str| format!("a kernel for `{platform}` {what}");
-    let limit = |what: &str, hint: &str| limitation::error(Span::NONE, in_kernel(what), hint);
-    let heap = || limit("allocates memory on the heap", "allocate it before the launch, and pass it to the kernel");
+    let lacks = |what: &str, hint: &str| not_on_platform::feature(platform, what, hint);
+    let heap = || lacks("allocate memory on the heap", "allocate it before the launch, and pass it to the kernel");
     let chosen = || {
         let hint = "let the function around the call be specialized with `@`, or write a `match`";
-        limit("calls a function that is chosen at run time", hint)
+        lacks("call a function that is chosen at run time", hint)
     };
     for (func, function) in device.funcs.iter().enumerate() {
         // Each thing once for a function.
@@ -209,14 +207,13 @@ pub(super) fn check(
                             Some(symbol) if let Some(name) = device_function(symbol) => {
                                 not_on_platform::function(platform, name)
                             }
-                            Some(symbol) if printed(symbol).is_some() => limit(
-                                "prints, which kernels for this platform cannot",
-                                "write results to memory, or run the kernel with `--device host`",
-                            ),
+                            Some(symbol) if printed(symbol).is_some() => {
+                                lacks("print", "write results to memory, or run the kernel with `--device host`")
+                            }
                             Some("nyala_alloc") => heap(),
                             Some(symbol) if counts_environments(symbol) => chosen(),
-                            Some("nyala_panic" | "nyala_panic_at") => limit(
-                                "may panic",
+                            Some("nyala_panic" | "nyala_panic_at") => lacks(
+                                "panic",
                                 "leave the `assert` or `panic` to runs with `--device host`, or write a mark to memory",
                             ),
                             Some(symbol) => host_code_in_kernel::called(platform, symbol),
@@ -250,8 +247,8 @@ pub(super) fn check(
         }
     }
     if let Some(func) = recursive(device) {
-        let what = format!("calls `{}`, which is recursive", device.func(func).name);
-        let fault = limit(&what, "write a loop; a call in tail position of the function itself is one");
+        let what = format!("call `{}`, which is recursive", device.func(func).name);
+        let fault = lacks(&what, "write a loop; a call in tail position of the function itself is one");
         report(Span::NONE, func.idx(), fault);
     }
 }

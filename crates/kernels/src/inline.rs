@@ -1,8 +1,8 @@
 //! A kernel as one function: its calls of functions that ask for the work item, or lead to a barrier, are inlined, and the
 //! questions are answered by parameters.
 
-use super::diagnostics::bad_shared_memory;
 use super::{Kernel, Key, called, launched_by_kernel, refuse};
+use nyala_base::diagnostics::bad_shared_memory;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::structure::{end_by_return, structure};
 use nyala_flat::*;
@@ -26,8 +26,7 @@ pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &
     }
     inline_where(module, key.kernel, &mut function, span, &asks, diagnostics)?;
     if let Some(func) = chosen(module, &function, &asks) {
-        let message = "a kernel calls a function that is chosen at run time, and that asks for the work item or waits: this is \
-                       not supported";
+        let message = "a kernel on the host calls a function that is chosen at run time, and that asks for the work item or waits";
         let place = module.func(func).span;
         let hint =
             "ask in the kernel, and let the function take the numbers; or let the kernel know the function by `@`";
@@ -100,10 +99,7 @@ fn shared_memory(types: &mut Types, function: &Function, inst: &Inst) -> Result<
     match inst.args.first().and_then(|&bytes| function.as_bits(bytes)) {
         Some(bytes) if (bytes as i64) >= 0 => Ok(types.array(elem, bytes / size)),
         Some(bytes) => Err(Box::new(bad_shared_memory::negative(inst.span, bytes as i64))),
-        None => {
-            let message = "the size that this `reserve_shared` reserves is only known at run time";
-            Err(refuse(inst.span, message, "write a literal, or specialize the function with `@`"))
-        }
+        None => Err(Box::new(bad_shared_memory::unknown(inst.span))),
     }
 }
 
@@ -265,12 +261,13 @@ pub(super) fn inline_where(
     let inlined = inlined(module, asks);
     if let Some(func) = recursive(module, kernel, &inlined) {
         let message = format!(
-            "`{}`, which a kernel calls, asks for its work item or waits, and is recursive: this is not supported yet",
+            "a kernel calls `{}`, which asks for its work item or waits, and is recursive",
             module.func(func).name
         );
         let place = module.func(func).span;
         let place = if place == Span::NONE { span } else { place };
-        diagnostics.push(*refuse(place, &message, "write a loop"));
+        let hint = "write a loop, or ask and wait in the kernel, outside of the recursion";
+        diagnostics.push(*refuse(place, &message, hint));
         return None;
     }
     let rets: Vec<Vec<Ty>> = module.funcs.iter().map(|f| f.rets.clone()).collect();
@@ -290,7 +287,7 @@ pub(super) fn inline_where(
         size += code.blocks.iter().map(|b| b.insts.len() + 1).sum::<usize>();
         if size > MAX_KERNEL {
             let hint = "call functions that ask for the work item, or wait, from fewer places";
-            diagnostics.push(*refuse(span, "a kernel of more than a million instructions is not supported", hint));
+            diagnostics.push(*refuse(span, "a kernel has more than a million instructions", hint));
             return None;
         }
         inline(function, b, at, &code);

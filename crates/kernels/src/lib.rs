@@ -52,8 +52,7 @@ mod spaces;
 mod split;
 mod work_group;
 
-use diagnostics::bad_shared_memory;
-use nyala_base::diagnostics::limitation;
+use nyala_base::diagnostics::{bad_shared_memory, limitation};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::store_env;
 use nyala_flat::*;
@@ -512,10 +511,11 @@ impl Kernel {
 }
 
 fn launched_by_kernel(span: Span) -> Diagnostic {
-    let message = "a kernel that is launched by a kernel is not supported yet";
+    let message = "a kernel launches a kernel, which only the host can";
     limitation::error(span, message, "launch it from the host, after this kernel")
 }
 
+/// What kernels cannot do yet, as a sentence, and what to write instead.
 fn refuse(span: Span, message: &str, hint: &str) -> Box<Diagnostic> {
     Box::new(limitation::error(span, message, hint))
 }

@@ -208,7 +208,7 @@ impl Inference<'_> {
             (Some(a), Some(b)) if a == b => false,
             (Some(a), Some(b)) => {
                 let message = format!(
-                    "a value is an address of {} or of {}: this is not supported on this device",
+                    "a value may be the address of {} or of {}, which this device cannot tell apart",
                     name(a),
                     name(b)
                 );
@@ -249,7 +249,7 @@ impl Inference<'_> {
                         && space != GLOBAL
                     {
                         let message = format!(
-                            "the address of {} is stored in memory: this is not supported on this device",
+                            "the address of {} is stored in memory, where this device takes it for one of device memory",
                             name(space)
                         );
                         self.conflicts.push((inst.span, message));
@@ -320,7 +320,7 @@ impl Inference<'_> {
             }
             (Some(a), Some(b)) if a != b => {
                 let message = format!(
-                    "`{}` returns an address of {} or of {}: this is not supported on this device",
+                    "`{}` returns the address of {} or of {}, which this device cannot tell apart",
                     self.module.func(self.keys[i].func).name,
                     name(a),
                     name(b)

@@ -24,7 +24,7 @@ use super::dataflow::Param;
 use super::diagnostics::not_on_platform;
 use super::inline::{fresh_entry, inline_where};
 use super::panics::{Panic, is_panic, note_panics};
-use super::{Key, N_SIZES, refuse, runtime_func, text};
+use super::{Key, N_SIZES, runtime_func, text};
 use super::{dataflow, device};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::store_env;
@@ -174,10 +174,7 @@ impl Split {
             let ty = function.ty(param);
             let value_ty = if is_copied { module.types.pointee(ty)? } else { ty };
             if module.types.has_function(value_ty) {
-                let message = "a kernel takes a function that is chosen at run time";
-                let hint =
-                    "let the kernel be specialized for the function: with `@`, or with a `match` around the launch";
-                diagnostics.push(*refuse(span, message, hint));
+                diagnostics.push(not_on_platform::chosen_function(span));
                 return None;
             }
             if is_copied && lies_in_memory(&module.types, value_ty) {

@@ -4,7 +4,7 @@
 //! The header is made from the checked program, because the graph knows neither the names of parameters nor which
 //! pointers may be written through.
 
-use crate::diagnostics::{bad_symbol, limitation};
+use crate::diagnostics::{bad_symbol, not_in_c};
 use crate::program::{FnInfo, FnKind, Program};
 use crate::types::{Kind, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sources, Span};
@@ -253,11 +253,7 @@ impl Writer<'_, '_> {
         match self.kind(ty) {
             Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(..) | Kind::Array(..) => Ok(()),
             Kind::Tuple(parts) if !parts.is_empty() => Ok(()),
-            _ => {
-                let message = format!("{what} of type `{}` cannot be passed to C", self.show(ty));
-                let hint = "exported functions take and return numbers, bools, pointers, structs, tuples and arrays";
-                Err(Box::new(limitation::error(span, message, hint)))
-            }
+            _ => Err(Box::new(not_in_c::error(span, &format!("{what} of type `{}`", self.show(ty))))),
         }
     }
 

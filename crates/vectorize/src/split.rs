@@ -1,7 +1,8 @@
-//! Splits vectors of more lanes than a register has: into pieces of 16 lanes, or of 8 if only that divides their
-//! number; where most lanes have 8 or 16 bits, and their number is a power of two, of 64 or 32 ([`best_piece`]). LLVM does so
-//! itself, but keeps wide masks in one register, which it splits and joins in each iteration of a loop, and compiles numbers of
-//! lanes that are no power of two badly.
+//! Splits vectors that have more lanes than a register. A piece has 16 lanes, or 8 if 16 does not divide the number of lanes. If that
+//! number is a power of two and most lanes have 8 or 16 bits, a piece has 64 or 32 lanes ([`best_piece`]).
+//!
+//! LLVM would split vectors, too. But it keeps a wide mask in one register, which it splits and joins in each iteration of a loop, and it
+//! makes bad code of vectors whose number of lanes is no power of two.
 //!
 //! ```text
 //! head(m):                     head(m0, m1):
@@ -9,7 +10,7 @@
 //!   branch any(n), head(n)       branch any(or(n0, n1)), head(n0, n1)
 //! ```
 //!
-//! Lane-wise operations and memory accesses are split; other instructions get whole vectors, joined from the pieces.
+//! Lane-wise operations and accesses of memory are split. Other instructions get whole vectors, joined from pieces.
 
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
@@ -18,19 +19,19 @@ use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types, layout};
 struct Splitter<'a> {
     types: &'a mut Types,
     function: &'a mut Function,
-    /// Number of lanes of vectors, and of a piece.
+    /// The number of lanes of the vectors that are split, and of a piece.
     width: u32,
     piece: u32,
     pieces: SideTable<Value, Option<Vec<Value>>>,
-    /// Values that are also used as a whole.
+    /// Whether a value has a use that needs the whole vector.
     is_whole: SideTable<Value, bool>,
-    /// Bits of masks that are only compared with 0.
+    /// Whether a value is the bits of a mask, and all its uses compare it with 0.
     only_tested: SideTable<Value, bool>,
     insts: Vec<Inst>,
     span: Span,
 }
 
-/// Splits the vectors of a version for `width` lanes.
+/// Splits the vectors of `width` lanes in a vectorized function.
 pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     let piece = match width {
         0..=16 => return,
@@ -57,20 +58,20 @@ pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     s.run();
 }
 
-/// What LLVM's own splitting of a vector costs, compared with ours.
+/// The cost of a piece that LLVM has to split further, as a multiple of that of pieces that fit.
 const SPLIT_BY_LLVM: u64 = 2;
 
-/// A loop is estimated to run so many rounds, in as many loops as count.
+/// The estimate of a loop's iterations, and the depth of loops up to which it is applied.
 const ROUNDS: u64 = 8;
 const MAX_DEPTH: u32 = 5;
 
-/// The number of lanes of a piece for which instructions use the least registers of 512 bits. Lanes of 8 bits need no more than one
-/// for a piece of 64; those of 32 bits need four then, which LLVM makes.
+/// The number of lanes of a piece for which the instructions use the fewest registers of 512 bits. A piece of 64 lanes fits one register
+/// if lanes have 8 bits; lanes of 32 bits need four, into which LLVM splits the piece.
 fn best_piece(types: &Types, function: &Function, width: u32) -> u32 {
     let cfg = analysis::Cfg::new(function);
     let depth = analysis::loop_depths(&cfg, &cfg.dominator_tree());
-    // How often instructions with lanes of 8, 16 and of more bits are executed, once LLVM has moved out of loops what does not change
-    // there.
+    // Estimates how often instructions with lanes of 8, of 16 and of more bits run, after LLVM has moved loop-invariant ones out of
+    // loops.
     let mut counts = [0; 3];
     let mut around: SideTable<Value, u32> = SideTable::default();
     for &b in &cfg.rpo {
@@ -102,7 +103,7 @@ fn best_piece(types: &Types, function: &Function, width: u32) -> u32 {
         };
         of(8, counts[0]) + of(16, counts[1]) + of(32, counts[2])
     };
-    // Where it does not matter, nothing is split.
+    // The largest piece, if several cost the same.
     [64, 32, 16].into_iter().filter(|&p| p <= width).min_by_key(|&p| cost(p)).unwrap_or(16)
 }
 
@@ -121,7 +122,7 @@ impl Splitter<'_> {
         self.types.as_vector(self.function.ty(v)).is_some_and(|(_, n)| n == self.width)
     }
 
-    /// Whether an instruction is executed piece by piece.
+    /// Whether an instruction is split into one for each piece.
     fn is_split(&self, inst: &Inst) -> bool {
         let wide = |i: usize| inst.args.get(i).is_some_and(|&a| self.is_wide(a));
         match (inst.op, inst.result) {
@@ -168,7 +169,7 @@ impl Splitter<'_> {
 
     fn run(&mut self) {
         let cfg = analysis::Cfg::new(self.function);
-        // Parameters first: edges from later blocks lead to them.
+        // Block parameters first, since later blocks jump back to them.
         for &b in cfg.rpo.iter().filter(|b| b.idx() != 0) {
             for p in self.function.block(b).params.clone() {
                 if let Some(ty) = self.piece_ty(self.function.ty(p)) {
@@ -207,12 +208,12 @@ impl Splitter<'_> {
         }
     }
 
-    /// The pieces of a vector; another value is its own piece.
+    /// The pieces of a vector. A value that is not split is its own piece.
     fn parts(&mut self, v: Value) -> Vec<Value> {
         if let Some(own) = &self.pieces[v] {
             return own.clone();
         }
-        // A vector without pieces is undefined.
+        // A vector for which no pieces were made is undefined.
         match self.piece_ty(self.function.ty(v)) {
             Some(ty) => vec![self.function.undef(ty); self.n() as usize],
             None => vec![v],
@@ -264,7 +265,7 @@ impl Splitter<'_> {
         });
     }
 
-    /// Emits the instruction for each piece.
+    /// Emits an instruction once for each piece.
     fn result(&mut self, inst: &Inst, args: impl Fn(&Self, usize) -> Vec<Value>) {
         let ty = inst.result.and_then(|r| self.piece_ty(self.function.ty(r)));
         let mut own = Vec::new();
@@ -290,7 +291,7 @@ impl Splitter<'_> {
         else {
             return at;
         };
-        // A pointer to a vector becomes a pointer to a piece; others point to elements.
+        // A pointer to a vector becomes a pointer to a piece. Other pointers point to elements.
         let to = if self.types.as_vector(pointee).is_some() { self.types.vector(prim, self.piece) } else { pointee };
         let to = self.types.intern(TyKind::Ptr { pointee: to, space });
         if i == 0 {

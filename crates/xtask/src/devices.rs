@@ -375,7 +375,7 @@ fn emitted(column: &Column, platform: &str, args: &[&str], program: &Program, fo
 
 /// The feature that a platform lacks, by a line of an error.
 fn lack(line: &str) -> Option<&str> {
-    ["error[limitation]: ", "error[not-on-platform]: "].iter().find_map(|code| line.strip_prefix(code))
+    nyala_base::diagnostics::LACKS.iter().find_map(|code| line.strip_prefix(&format!("error[{code}]: ")))
 }
 
 /// What runs of programs found.

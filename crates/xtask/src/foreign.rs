@@ -187,9 +187,9 @@ fn run_file(machine: &Machine, cpu: Option<&str>, emulated: &str, path: &Path) -
         return Outcome::Failed(e.to_string());
     }
     if let Err(failed) = nyala_driver::FrontEnd::new(options, files).build(Kind::Obj, &object, &[]) {
-        let said = failed.render(false);
-        let limitation = said.lines().find_map(|l| l.strip_prefix("error[limitation]: "));
-        return limitation.map_or(Outcome::Failed(said.clone()), |why| Outcome::Skipped(why.into()));
+        let said = || failed.render(false);
+        let why = || Outcome::Skipped(texts::first_error(&failed));
+        return if texts::is_limitation(&failed) { why() } else { Outcome::Failed(said()) };
     }
     // The program's own `main` is another.
     let mut rename = Command::new(format!("{}-linux-gnu-objcopy", machine.arch));

@@ -10,6 +10,7 @@
 //! | `//! explain f: "only call" == 1` | the same in what `nyala explain --fn f` says |
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
 //! | `//! device host` | for the whole file: kernels run on the host |
+//! | `//! stage cuda` | for the whole file, in `tests/ui`: the diagnostics are those of this stage of `nyala emit` |
 //! | `//! deny CODE` | for the whole file: warnings of this code are errors, as the option says it |
 //! | `//! tune NAME: 8, 16` | nothing is checked: values for `nyala tune` |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
@@ -629,10 +630,10 @@ pub fn is_there(engine: &testing::Engine) -> bool {
     found.iter().any(|f| f.0 == engine.name && f.1)
 }
 
-/// Whether all errors are limitations of the compiler, or of the platform of a kernel.
+/// Whether all errors say what the compiler, a platform or a processor lacks.
 pub fn is_limitation(report: &Report) -> bool {
     let mut errors = report.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error);
-    report.sink.has_errors() && errors.all(|d| ["limitation", "not-on-platform"].contains(&d.code))
+    report.sink.has_errors() && errors.all(|d| nyala_base::diagnostics::LACKS.contains(&d.code))
 }
 
 pub fn first_error(report: &Report) -> String {
@@ -806,6 +807,9 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
     // Names are relative to the root, so that they do not depend on the machine.
     let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
     let through = || {
+        if let Some(stage) = text.lines().find_map(|l| l.strip_prefix("//! stage ")) {
+            return Ok(nyala_driver::emit(&options, &Files::of(shown, text), stage.trim(), None)?.1);
+        }
         let graph = FrontEnd::new(options, Files::of(shown, text)).graph()?;
         // Faults that only appear when the program runs.
         if path.starts_with(root().join("tests/ui"))

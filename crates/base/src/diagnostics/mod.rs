@@ -1,10 +1,16 @@
 //! Diagnostics as plain values: what is wrong, where, and what to do about it; and the codes that several crates report.
 
+pub mod bad_shared_memory;
 pub mod bug;
+pub mod device_code_on_host;
 pub mod duplicate_symbol;
+pub mod intrinsic_type;
 pub mod jump_out_of_parallel;
 pub mod library_not_loaded;
 pub mod limitation;
+pub mod must_be_known;
+pub mod no_libdevice;
+pub mod not_in_c;
 pub mod shared_write;
 pub mod undefined_symbol;
 
@@ -12,14 +18,23 @@ use crate::{Sources, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 crate::codes![
+    bad_shared_memory,
     bug,
+    device_code_on_host,
     duplicate_symbol,
+    intrinsic_type,
     jump_out_of_parallel,
     library_not_loaded,
     limitation,
+    must_be_known,
+    no_libdevice,
+    not_in_c,
     shared_write,
     undefined_symbol
 ];
+
+/// Codes that say what this compiler, a platform or a processor does not have: tests of programs that need it are skipped there.
+pub const LACKS: [&str; 3] = ["limitation", "not-on-platform", "not-on-processor"];
 
 /// Limit on the calls that [`Diagnostic::add_calls`] looks at.
 const MAX_CALLS: usize = 8;
@@ -106,6 +121,13 @@ impl Diagnostic {
             if call.text.is_empty() {
                 call.text = "here".into();
             }
+        }
+    }
+
+    /// Gives the diagnostic this place, if it has none.
+    pub fn place(&mut self, span: Span) {
+        if self.primary.span.is_none() {
+            self.primary.span = span;
         }
     }
 

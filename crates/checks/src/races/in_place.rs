@@ -1,19 +1,19 @@
-//! Compares addresses that depend on the iteration's number: stencils that are computed in place. Separate from the search for
-//! writes to one place, since it needs the addresses as sums.
+//! Finds stencils that are computed in place: one iteration writes what another one reads or writes. Separate from the search for
+//! stores to one fixed address, since it compares addresses as sums.
 //!
 //! ```text
 //! a(i) = a(i - 1) + 1      store to a + 4 i, load from a + 4 i - 4: what iteration i writes, iteration i + 1 reads
 //! ```
 //!
-//! An address is a sum: values that are the same in all iterations, a multiple of the iteration's number, a number of bytes. Two
-//! accesses whose sums differ in the number of bytes only, by k iterations, are to one place in iterations i and i + k. On threads
-//! that is a race. In lanes, all iterations of a vector do the first access, then all do the second. That is another order than
-//! that of a loop
+//! An address is a sum of three parts: values that are the same in all iterations, a multiple of the iteration's number, and a number of
+//! bytes. If the sums of two accesses differ only in the number of bytes, and the difference is that of k iterations, then iterations i
+//! and i + k access the same memory. On threads this is a race. In lanes, all iterations of a vector do the first access before any does
+//! the second. The result is that of a loop, except
 //!
-//! - for a load before a store, if k > 0; for a store before a load or another store, if k < 0,
-//! - and if a vector holds iterations that far from each other.
+//! - if k > 0 for a load before a store, or k < 0 for a store before a load or another store,
+//! - and a vector has more than |k| lanes.
 //!
-//! Accesses under conditions that vary are passed over, unless these compare such sums by order, as `i > 0` does.
+//! Accesses under a condition that varies are not compared, unless the condition is an order of such sums, as `i > 0` is.
 
 use super::sums::{MAX_TERMS, Sum};
 use super::{Known, Lanes, Place};
@@ -24,7 +24,7 @@ use nyala_flat::*;
 use nyala_ir::{Op, layout};
 use rustc_hash::FxHashMap;
 
-/// Limit on the accesses of a body that are compared.
+/// Limit on the accesses of one body.
 const MAX_ACCESSES: usize = 128;
 
 /// A load or store.
@@ -36,7 +36,7 @@ struct Access {
     sum: Sum,
 }
 
-/// Warnings of the pairs of accesses of a body that depend on each other.
+/// Warnings of pairs of accesses of a body, by which iterations depend on each other.
 pub fn find(
     module: &Module,
     function: &Function,
@@ -79,7 +79,7 @@ fn dominates(tree: &graph::Tree, a: Block, b: Block) -> bool {
     tree.meet(a.idx(), b.idx()) == a.idx()
 }
 
-/// Variables of loops that count iterations, from the first one of a thread.
+/// Counters of loops over the iterations of one thread.
 fn counters(function: &Function, cfg: &Cfg, of: &dyn Fn(Value) -> Known, lanes: Lanes) -> Vec<Value> {
     let mut found = Vec::new();
     if lanes.is_some() {
@@ -135,7 +135,7 @@ impl Sums<'_> {
         found
     }
 
-    /// Blocks that only run where a condition holds that varies, and does not compare sums by order.
+    /// The blocks that only run under a condition that varies and is no order of sums.
     fn unclear(&self, cfg: &Cfg) -> Vec<Block> {
         let mut found = Vec::new();
         for &b in &cfg.rpo {
@@ -149,7 +149,7 @@ impl Sums<'_> {
         found
     }
 
-    /// Whether a condition compares sums by order, or is made of such conditions.
+    /// Whether a condition is an order of sums, such as `i > 0`, or is made of such conditions by `&&` and `||`.
     fn is_order(&self, cond: Value) -> bool {
         let mut work = vec![cond];
         for _ in 0..MAX_TERMS {
@@ -167,10 +167,10 @@ impl Sums<'_> {
         false
     }
 
-    /// A number or an address as a sum. `None` if it is none, or varies in another way.
+    /// A number or address as a sum. `None` if it has no such form.
     fn sum(&self, v: Value) -> Option<Sum> {
         let types = &self.module.types;
-        // What to add up, with factors; values stand for themselves.
+        // The terms that are still to be added, with their factors.
         let mut work = vec![(v, 1i64)];
         let mut sum = Sum::default();
         for _ in 0..MAX_TERMS {
@@ -216,7 +216,7 @@ impl Sums<'_> {
         None
     }
 
-    /// A literal number; signed ones are extended.
+    /// The number of a literal, with its sign if its type is signed.
     fn number(&self, v: Value) -> Option<i64> {
         let prim = self.module.types.as_prim(self.function.ty(v))?;
         Some(prim.normalize(self.function.as_bits(v)?) as i64)

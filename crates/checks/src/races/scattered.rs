@@ -1,13 +1,14 @@
-//! Reads and writes at indices that may be equal in several iterations. Separate from the search for stencils (`in_place.rs`), since
-//! nothing is known of how far such iterations are from each other.
+//! Finds updates at indices that may be equal in several iterations, such as histograms. Separate from the search for stencils
+//! (`in_place.rs`), since it is not known which iterations have equal indices.
 //!
 //! ```text
-//! count(table(i)) += 1     load and store to lea(count, load(lea(table, i))): iterations with one index lose what others count
+//! count(table(i)) += 1     load and store to lea(count, load(lea(table, i))): iterations with the same index lose updates
 //! ```
 //!
-//! A store is reported if nothing shows that its address differs between iterations (`shown.rs`), and the function also reads memory
-//! from the same pointer on, but for other fields, and indices that add another literal: parts of one array. An index that does not depend on the iteration's number is not looked at: it counts
-//! the rounds of a loop, say. A store alone, a scatter, is not: the indices may be a permutation.
+//! A store is reported if nothing shows that its address differs between iterations (`shown.rs`), and if the function also loads from
+//! the same array. Loads of other fields do not count, and neither do indices that differ by a literal: those are parts of one array.
+//! An index that does not depend on the iteration's number is ignored: it may count the iterations of an inner loop. A store without a
+//! load, a scatter, is not reported: its indices may be a permutation.
 
 use super::{Known, Place};
 use nyala_base::diagnostics::shared_write;
@@ -17,26 +18,26 @@ use nyala_flat::*;
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Limits on the accesses of a body that are compared, and on the operations of an address.
+/// Limits on the accesses of one body, and on the operations of one address.
 const MAX_ACCESSES: usize = 128;
 const MAX_STEPS: usize = 64;
 
-/// Where an address begins.
+/// The start of an address.
 #[derive(PartialEq, Eq)]
 enum Root {
     Value(Value),
     Global(GlobalId),
-    /// At these positions of the record of captures, which is read anew for each use.
+    /// The value at this position of the record of captures, which each use loads again.
     Capture(Vec<Step>),
 }
 
-/// A step into memory.
+/// A step from an address to an address within.
 #[derive(PartialEq, Eq, Clone, Copy)]
 enum Step {
     Field(u64),
-    /// To an element: the literal that its index adds to something else, or to nothing.
+    /// To an element: the literal in the sum that is its index.
     Element(i64),
-    /// To memory of another type.
+    /// A cast to another type of pointer.
     Cast,
 }
 
@@ -46,7 +47,7 @@ struct Access {
     steps: Vec<Step>,
 }
 
-/// Warnings of the stores of a function that iterations with equal indices lose. `guarded` are blocks to pass over.
+/// Warnings of the stores by which iterations with equal indices lose updates. Blocks in `guarded` are ignored.
 pub fn find(
     module: &Module,
     function: &Function,
@@ -68,7 +69,7 @@ pub fn find(
     let addresses = Addresses { module, function, of, defs };
     let is_load = |i: &&Inst| i.op == InstOp::Op(Op::Load) && of(i.args[0]).place == Place::Shared;
     let loads: Vec<Access> = blocks().filter(is_load).take(MAX_ACCESSES).filter_map(|i| addresses.access(i)).collect();
-    // What writes back what was read there changes nothing.
+    // A store of the value that was loaded from the same address changes nothing.
     let changes = |store: &&&Inst| {
         let load = addresses.defs.get(&store.args[1]);
         !load.is_some_and(|i| i.op == InstOp::Op(Op::Load) && i.args[0] == store.args[0])
@@ -83,7 +84,7 @@ pub fn find(
 
 impl Access {
     fn may_meet(&self, other: &Access) -> bool {
-        // Behind a cast, steps are not comparable.
+        // Steps after a cast cannot be compared.
         let is_cast = |(a, b): &(&Step, &Step)| [a, b].contains(&&&Step::Cast);
         let mut steps = self.steps.iter().zip(&other.steps).take_while(|pair| !is_cast(pair));
         self.root == other.root && steps.all(|(a, b)| a == b)
@@ -112,7 +113,7 @@ impl Addresses<'_> {
         Some(Access { span: inst.span, root, steps })
     }
 
-    /// Where an address begins, and the steps from there.
+    /// The start of an address, and the steps from there.
     fn address(&self, mut v: Value) -> Option<(Value, Vec<Step>)> {
         let mut steps = Vec::new();
         for _ in 0..MAX_STEPS {
@@ -146,7 +147,7 @@ impl Addresses<'_> {
         None
     }
 
-    /// The literals that a number adds.
+    /// The literal in a sum.
     fn literal(&self, mut v: Value) -> i64 {
         let number = |v: Value| {
             let prim = self.module.types.as_prim(self.function.ty(v))?;

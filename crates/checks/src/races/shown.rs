@@ -1,5 +1,5 @@
-//! What shows that a number differs between iterations. Separate from the other facts of values, since it only looks at how a number
-//! is computed, and errs to the other side: where nothing is known, it counts as shown.
+//! Estimates whether a number differs between iterations, from how it is computed. Separate from the other facts about values, since it
+//! errs on the other side: if nothing is known, the number counts as different.
 //!
 //! ```text
 //! add(i, x), mul(i, n), xor(i, x)        differ if i does
@@ -14,7 +14,7 @@ use super::{Known, Lanes};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim};
 
-/// How a number depends on the number of the iteration.
+/// How a number depends on the iteration's number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Shown(u8);
 
@@ -33,11 +33,11 @@ impl Shown {
         self.0 & 1 != 0 || self.0 & 6 == 6
     }
 
-    /// What the result of an operation shows, given what its operands show together; in this number of lanes, if that is known.
+    /// The fact about the result of an operation, given the union of the facts about its operands; `lanes` is the number of lanes if it is known.
     pub fn of_op(module: &Module, function: &Function, inst: &Inst, op: Op, all: Shown, lanes: Lanes) -> Shown {
         let prim = |v: Value| module.types.as_prim(function.ty(v));
         let number = || function.as_bits(*inst.args.get(1)?);
-        // The numbers of a vector follow each other: divided by as many as lanes or more, they leave different rests.
+        // The lanes of a vector have consecutive numbers: modulo at least the number of lanes, they differ.
         let keeps = |n: u64| all == Shown::DIFFERS && lanes.is_some_and(|lanes| lanes != 0 && n >= lanes.into());
         let partly = |shown: Shown| if all == Shown::NOTHING { all } else { shown };
         match op {
@@ -58,7 +58,7 @@ impl Shown {
     }
 }
 
-/// Whether a block's parameter counts, by steps that do not vary, from a number that was just loaded. `given` are its arguments.
+/// Whether a block parameter with these arguments counts, by steps that do not vary, from a number that was loaded.
 pub fn counts_from_memory(
     param: Value,
     given: &[Value],

@@ -1,8 +1,8 @@
-//! Addresses as sums. Separate from who compares them, since it is arithmetic alone, with tests.
+//! Addresses as sums. Separate from the comparison of accesses, since it is plain arithmetic, with unit tests.
 
 use nyala_flat::Value;
 
-/// Limit on the operations of one address.
+/// Limit on the operations from which one address is computed.
 pub const MAX_TERMS: usize = 64;
 
 /// `number * iteration + bytes`, and multiples of values that do not vary.
@@ -28,7 +28,7 @@ impl Sum {
         (self.others.len() < MAX_TERMS).then_some(self)
     }
 
-    /// How many iterations after the one at this address `other` has the same address; `None` if there is no such number but 0.
+    /// The number k, not 0, such that `other` in iteration i + k is the address that this sum is in iteration i. `None` if there is none.
     pub fn distance(&self, other: &Sum) -> Option<i64> {
         let difference = self.clone().add(other, -1)?;
         let is_fixed = difference.iteration == 0 && difference.others.is_empty();

@@ -5,6 +5,7 @@ use nyala_base::Code;
 pub(crate) mod bad_candidates;
 pub mod bad_manifest;
 pub(crate) mod bad_tune_file;
+pub(crate) mod cannot_emit;
 pub mod cannot_read;
 pub mod cannot_write;
 pub(crate) mod constant_fault;
@@ -40,6 +41,7 @@ nyala_base::codes![
     bad_candidates,
     bad_manifest,
     bad_tune_file,
+    cannot_emit,
     cannot_read,
     cannot_write,
     constant_fault,

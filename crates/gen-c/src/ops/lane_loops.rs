@@ -25,9 +25,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, result: Value, args: &[Value
         shorts.push(f.e.types.short(to));
     }
     let name = format!("{}_{}", op.name(), shorts.join("_"));
-    let what = f.limitation(format!("`{}` of such vectors", op.name()));
-    let name =
-        f.e.helper(name, |e, name| definition(e, name, op, &tys, to).map_err(|_| what)).map_err(|d| f.placed(d))?;
+    let name = f.e.helper(name, |e, name| definition(e, name, op, &tys, to)).map_err(|d| f.placed(d))?;
     let refs: Vec<&Expr> = exprs.iter().collect();
     Ok(crate::expr::apply(&name, &refs))
 }

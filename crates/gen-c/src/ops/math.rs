@@ -1,17 +1,16 @@
 //! Math functions of floats: those of the dialect, and the few whose results it leaves open.
 
-use crate::Result;
 use crate::emit::Emitter;
 use crate::expr::{Expr, apply};
 use crate::ops::halves;
-use nyala_base::Span;
+use crate::{Result, bug};
 use nyala_ir::{Op, Prim};
 
 /// The dialect's name of a math function.
 pub(crate) fn name(e: &mut Emitter, op: Op, prim: Prim) -> Result<String> {
     match e.dialect.math(op, prim) {
         Some(name) => Ok(name.to_string()),
-        None => Err(e.lacks(Span::NONE, &format!("the function `{}`", op.name()))),
+        None => Err(bug(format!("`{}`, which the dialect does not compute", op.name()))),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Memory: loads, stores, allocation, prefetches.
 
 use super::aggregates::{is_packed, place};
-use crate::Result;
 use crate::expr::{Expr, Form, apply};
 use crate::function::FunctionEmitter;
 use crate::print::initializer;
 use crate::statements::Node;
+use crate::{Result, bug};
 use nyala_flat::{InstOp, Value};
 use nyala_ir::{Ty, TyKind, layout};
 
@@ -103,7 +103,7 @@ pub(crate) fn alloc(f: &mut FunctionEmitter, result: Value, n: Value, op: InstOp
         ("nyala_alloc_array", String::new())
     };
     if f.e.dialect.spaces.len() > 1 {
-        return Err(f.limitation("memory from the heap".into()));
+        return Err(bug("memory from the heap in a kernel"));
     }
     let ty = f.type_name(f.ty(result))?;
     let memory = Expr::atom(format!("{name}({}, {size}{more})", n.text)).of(&[&n]);

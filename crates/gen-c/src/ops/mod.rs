@@ -70,7 +70,8 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         Op::Select if !in_lanes || f.e.module.types.as_vector(f.ty(args[0])).is_none() => select(f, args)?,
         Op::Shuffle | Op::Bits => lane_loops::emit(f, op, result, args)?,
         Op::Rcp | Op::Rsqrt | Op::Rcp14 | Op::Rsqrt14 => {
-            return Err(f.limitation(format!("`{}`, an instruction of x86-64,", op.name())));
+            let exact = if matches!(op, Op::Rcp | Op::Rcp14) { "divide" } else { "divide by `sqrt`" };
+            return Err(f.limitation(&format!("`{}`, an instruction of x86-64,", op.name()), exact));
         }
         Op::Add
         | Op::Sub
@@ -269,9 +270,7 @@ impl FunctionEmitter<'_, '_> {
 
     /// A finding with the place of the instruction, if it has none.
     pub fn placed(&self, mut d: Box<nyala_base::Diagnostic>) -> Box<nyala_base::Diagnostic> {
-        if d.primary.span.is_none() {
-            d.primary.span = self.span;
-        }
+        d.place(self.span);
         d
     }
 

@@ -1,12 +1,11 @@
 //! Arithmetic on integers and floats. Integers are modulo 2^n: what C leaves undefined for signed types is computed on
 //! unsigned ones, and types narrower than `int`, which C computes in `int`, are converted back.
 
-use crate::Result;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Form, Prec, apply, binary, cast};
 use crate::function::Growth;
 use crate::ops::{comparison, halves};
-use nyala_base::Span;
+use crate::{Result, bug};
 use nyala_ir::{Op, Prim};
 
 /// The unsigned type of equal width.
@@ -236,7 +235,7 @@ pub(crate) fn count(e: &mut Emitter, op: Op, prim: Prim, x: &Expr) -> Result<Exp
             let found = e.dialect.counts.iter().find(|c| c.0 == op);
             found.map(|(_, functions)| functions[(bits == 64) as usize])
         };
-        let lacks = || e.lacks(Span::NONE, &format!("the operation `{}`", op.name()));
+        let lacks = || bug(format!("`{}`, which the dialect does not count", op.name()));
         let (op, argument) = match function(op) {
             // The zeros below the lowest one become ones, all others zeros.
             None if op == Op::Ctz => (Op::Popcount, format!("({narrow})(~u & (u - 1))")),

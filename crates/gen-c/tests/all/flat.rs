@@ -695,7 +695,7 @@ fn limitations_name_what_is_missing() {
     let module =
         read("flat\nexport f(f32) -> (f32) {\nentry(x):\n  y: f32 = rcp(x)\n  return(y)\n}\n").expect("flat text");
     let found = emit(&module, &C, true).map_err(|d| (d.code, d.message));
-    assert_eq!(found, Err(("limitation", "`rcp`, an instruction of x86-64, cannot be written in C yet".to_string())));
+    assert_eq!(found, Err(("limitation", "`rcp`, an instruction of x86-64, cannot be written in C".to_string())));
 }
 
 #[test]

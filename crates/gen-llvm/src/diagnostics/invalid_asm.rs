@@ -37,3 +37,9 @@ pub fn error(span: Span, said: &str) -> Diagnostic {
     Diagnostic::error("invalid-asm", span, format!("assembly: {first}{shown}"))
         .hint("templates and constraints are LLVM's: operands are `$0` and `$1`, and a dollar is `$$`")
 }
+
+/// An operand has a type that no register holds.
+pub fn operand(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("invalid-asm", span, format!("assembly has an operand of type `{ty}`, which no register holds"))
+        .hint("pass its numbers one by one, or its address")
+}

@@ -1,7 +1,9 @@
 //! A kernel uses what the platform of its launch does not have.
 //!
 //! Channels connect kernels for `hls`, which run at the same time; other platforms have none. A kernel for `hls` in turn is one circuit:
-//! it has a single work item, so `--device hls` runs launches of one only.
+//! it has a single work item, so `--device hls` runs launches of one only. No device allocates memory in a kernel, calls functions that are
+//! chosen at run time, has recursion, or ends the program by a panic; some cannot print. Kernels on the host (`--device host`) can do all
+//! of that.
 //!
 //! ```impala
 //! struct channel_f32 { data: f32 }
@@ -45,6 +47,19 @@ pub(crate) fn work_items(span: Span) -> Diagnostic {
     let message = "a kernel for `hls` has one work item, and this launch may have more";
     Diagnostic::error("not-on-platform", span, message)
         .hint("launch one work item, with a loop in the kernel: `pipeline`")
+}
+
+/// A kernel for a platform does what no kernel there can, as in "print"; who reports it knows the place.
+pub(crate) fn feature(platform: &str, what: &str, hint: &str) -> Diagnostic {
+    let message = format!("a kernel for `{platform}` cannot {what}");
+    Diagnostic::error("not-on-platform", Span::NONE, message).hint(hint)
+}
+
+/// A launch passes a function that is not known.
+pub(crate) fn chosen_function(span: Span) -> Diagnostic {
+    let message = "a kernel for a device gets a function that is chosen at run time";
+    Diagnostic::error("not-on-platform", span, message)
+        .hint("let the kernel be specialized for the function: with `@`, or with a `match` around the launch")
 }
 
 /// A kernel for a platform calls a function of devices by a name that nobody knows there; who reports it knows the place.

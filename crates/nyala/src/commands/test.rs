@@ -4,6 +4,7 @@
 use super::package::Part;
 use super::{FAILED, Input, USAGE, show_all, with_files};
 use nyala_base::Sources;
+use nyala_base::diagnostics::LACKS;
 use nyala_driver::diagnostics::{cannot_read, test_failed};
 use nyala_driver::pipelines::Form;
 use nyala_driver::testing::{self, ENGINES, Engine, Outcome, Suite};
@@ -170,8 +171,8 @@ impl Test {
         report.ended += 1;
         let whole: Vec<_> = failures.iter().filter(|f| f.0.is_none()).collect();
         let total = file.wanted.iter().filter(|w| **w).count();
-        let is_limitation = |f: &&Failure| f.2.contains("error[limitation]");
-        let is_skipped = whole.iter().all(is_limitation);
+        let lacks = |f: &&Failure| LACKS.iter().any(|code| f.2.contains(&format!("error[{code}]")));
+        let is_skipped = whole.iter().all(lacks);
         for group in group(&whole) {
             println!("{} {}: {group}", if is_skipped { "SKIPPED" } else { "FAILED" }, file.path.display());
         }

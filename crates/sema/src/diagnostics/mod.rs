@@ -23,7 +23,6 @@ pub(crate) mod duplicate_name;
 pub(crate) mod filter_not_bool;
 pub(crate) mod immutable;
 pub(crate) mod indefinite_array;
-pub(crate) mod intrinsic_type;
 pub(crate) mod leaves_defer;
 pub(crate) mod literal_out_of_range;
 pub(crate) mod method_type;
@@ -68,7 +67,9 @@ pub(crate) mod useless_base;
 pub(crate) mod wildcard_value;
 pub(crate) mod wrong_number_of_arguments;
 
-pub(crate) use nyala_base::diagnostics::{duplicate_symbol, jump_out_of_parallel, limitation};
+pub(crate) use nyala_base::diagnostics::{
+    duplicate_symbol, intrinsic_type, jump_out_of_parallel, limitation, not_in_c,
+};
 
 nyala_base::codes![
     ambiguous_method,
@@ -94,7 +95,6 @@ nyala_base::codes![
     filter_not_bool,
     immutable,
     indefinite_array,
-    intrinsic_type,
     leaves_defer,
     literal_out_of_range,
     method_type,

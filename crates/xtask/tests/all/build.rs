@@ -723,7 +723,7 @@ fn functions_do_not_cross_to_c() {
         for out in ["p.h", "p.so", "p.a", "p.o"] {
             let output = build(&folder, "p.impala", out, &[]);
             assert_eq!(output.status.code(), Some(1), "{out}");
-            assert!(stderr(&output).contains(&format!("error[limitation]: {what}")), "{}", stderr(&output));
+            assert!(stderr(&output).contains(&format!("error[not-in-c]: {what}")), "{}", stderr(&output));
             assert!(stderr(&output).contains("cannot be passed to C") && !folder.path(out).exists());
         }
     }

@@ -380,7 +380,7 @@ fn what_the_target_lacks_is_an_error() {
             Some(text) => {
                 assert_eq!(output.status.code(), Some(1), "{i}");
                 assert!(
-                    stderr(&output).contains("error[limitation]") && stderr(&output).contains(text),
+                    stderr(&output).contains("error[not-on-processor]") && stderr(&output).contains(text),
                     "{}",
                     stderr(&output)
                 );

@@ -19,7 +19,7 @@
 //! }
 //! ```
 
-use nyala_base::{Diagnostic, Span};
+use crate::{Diagnostic, Span};
 
 pub fn error(span: Span, found: &str, expected: &str) -> Diagnostic {
     Diagnostic::error("intrinsic-type", span, format!("found `{found}`, expected `{expected}`"))
@@ -30,4 +30,11 @@ pub fn error(span: Span, found: &str, expected: &str) -> Diagnostic {
 /// An intrinsic is used with types that it does not have; `hint` says which ones it has.
 pub fn operands(span: Span, what: &str, hint: &str) -> Diagnostic {
     Diagnostic::error("intrinsic-type", span, format!("{what} is declared with types that it does not have")).hint(hint)
+}
+
+/// An operation of a GPU is declared in another way than LLVM has it; `said` is LLVM's message.
+pub fn of_gpu(said: &str) -> Diagnostic {
+    let message = format!("an operation of the GPU is declared in another way than LLVM has it: {said}");
+    Diagnostic::error("intrinsic-type", Span::NONE, message)
+        .hint("compare its name, its types and its literal arguments with LLVM's guide to the target")
 }
