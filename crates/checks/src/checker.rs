@@ -19,7 +19,7 @@ const LOW: u64 = 0;
 pub const SIZE: u64 = 1;
 /// Below which offset an access of 2, 4 and 8 bytes begins.
 const LIMITS: [(u64, u64); 4] = [(1, SIZE), (2, 2), (4, 3), (8, 4)];
-const MASK: u64 = 5;
+pub const MASK: u64 = 5;
 const SHADOW: u64 = 6;
 
 /// Faults, as the runtime numbers them.
@@ -634,7 +634,7 @@ impl Checker<'_, '_> {
     }
 
     /// Where the bytes lie that tell whether those at an address are initialized.
-    fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
+    pub fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
         let u64 = self.code.types.prim(Prim::U64);
         let (mask, shadow) = (self.word(object, MASK), self.word(object, SHADOW));
         let at = self.op(Op::And, &[number, mask], u64);
@@ -720,6 +720,15 @@ impl Checker<'_, '_> {
                 let none = self.literal(Prim::U64, 0);
                 return self.report(what, none, None);
             }
+        }
+        match (&inst.args[..], inst.result) {
+            (&[address, size], Some(result)) if Some(callee) == self.tables.is_written => {
+                return self.is_written(address, size, result);
+            }
+            (&[address, size, is_defined], _) if Some(callee) == self.tables.keep => {
+                return self.keep(address, size, is_defined);
+            }
+            _ => {}
         }
         let bytes = self.bytes();
         let symbol = self.module.func(callee).symbol().map(str::to_string);
