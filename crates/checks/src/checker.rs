@@ -19,7 +19,7 @@ const LOW: u64 = 0;
 pub const SIZE: u64 = 1;
 /// For accesses of 1, 2, 4 and 8 bytes: the word that holds the offset below which an access must begin.
 const LIMITS: [(u64, u64); 4] = [(1, SIZE), (2, 2), (4, 3), (8, 4)];
-const MASK: u64 = 5;
+pub const MASK: u64 = 5;
 const SHADOW: u64 = 6;
 
 /// Numbers of faults, which the runtime knows as well.
@@ -635,8 +635,8 @@ impl Checker<'_, '_> {
         self.call(self.tables.lanes, &args, None);
     }
 
-    /// The address of the shadow of the bytes at an address.
-    fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
+    /// Where the bytes lie that tell whether those at an address are initialized.
+    pub fn shadow(&mut self, number: Value, object: Value, prim: Prim) -> Value {
         let u64 = self.code.types.prim(Prim::U64);
         let (mask, shadow) = (self.word(object, MASK), self.word(object, SHADOW));
         let at = self.op(Op::And, &[number, mask], u64);
@@ -722,6 +722,15 @@ impl Checker<'_, '_> {
                 let none = self.literal(Prim::U64, 0);
                 return self.report(what, none, None);
             }
+        }
+        match (&inst.args[..], inst.result) {
+            (&[address, size], Some(result)) if Some(callee) == self.tables.is_written => {
+                return self.is_written(address, size, result);
+            }
+            (&[address, size, is_defined], _) if Some(callee) == self.tables.keep => {
+                return self.keep(address, size, is_defined);
+            }
+            _ => {}
         }
         let bytes = self.bytes();
         let symbol = self.module.func(callee).symbol().map(str::to_string);

@@ -221,8 +221,10 @@ struct Tables {
     /// The functions that stand for reports in lanes: of an overflow, of a division by zero.
     overflow_in_lanes: Option<Func>,
     division_in_lanes: Option<Func>,
-    /// The function that stands for reports of undefined values.
+    /// What stands for reports of undefined values, for whether bytes are initialized, and for notes of that.
     undefined: Option<Func>,
+    is_written: Option<Func>,
+    keep: Option<Func>,
     statics: (GlobalId, Ty),
     /// The number of functions before checks were inserted.
     n_funcs: usize,
@@ -234,7 +236,7 @@ impl Tables {
         let report = |symbol| module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(symbol));
         let (overflow_in_lanes, division_in_lanes) =
             (report(lane_arithmetic::OVERFLOW), report(lane_arithmetic::DIVISION));
-        let undefined = report(undefined::UNDEFINED);
+        let [undefined, is_written, keep] = [undefined::UNDEFINED, undefined::IS_WRITTEN, undefined::KEEP].map(report);
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));
         let (bytes, object) = (t.ptr(u8), object_ty(t));
@@ -274,6 +276,8 @@ impl Tables {
             overflow_in_lanes: overflow_in_lanes.map(Func::from_idx),
             division_in_lanes: division_in_lanes.map(Func::from_idx),
             undefined: undefined.map(Func::from_idx),
+            is_written: is_written.map(Func::from_idx),
+            keep: keep.map(Func::from_idx),
             statics: (statics, ty),
             n_funcs,
         }

@@ -5,7 +5,7 @@
 //! there. The shadow of a variable that stays is another variable of the same size: its bytes are 0 at first, and 255 once they were
 //! stored to. LLVM promotes both to registers.
 
-use super::checker::{Access, Checker, UNINITIALIZED, word_of};
+use super::checker::{Access, Bounds, Checker, MASK, UNINITIALIZED, word_of};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, layout};
 use rustc_hash::FxHashSet;
@@ -67,6 +67,8 @@ impl Checker<'_, '_> {
             match (inst.op, self.access(inst)) {
                 (InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea | Op::Prefetch), _)
                     if inst.result.is_none_or(|r| self.code.types.pointee(self.code.function.ty(r)).is_some()) => {}
+                // Stands for code that only looks at the shadow.
+                (InstOp::Call(f), _) if Some(f) == self.tables.is_written || Some(f) == self.tables.keep => {}
                 (_, Some(Access { address, .. })) => {
                     inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a))
                 }
@@ -145,6 +147,61 @@ impl Checker<'_, '_> {
             let (ones, number) = (self.literal(prim, u64::MAX), self.number(access.address));
             let holds = self.op(Op::Eq, &[found, ones], bool_ty);
             self.require(holds, UNINITIALIZED, number, None);
+        }
+    }
+
+    /// The place in a variable's shadow, or in the runtime's, that tells of a number of `size` bytes at an address. `None` where all bytes
+    /// are initialized.
+    fn shadow_of(&mut self, address: Value, prim: Prim) -> Option<Value> {
+        let origin = self.origin(address);
+        let ty = self.code.types.prim(prim);
+        let word = self.code.types.ptr(ty);
+        if let Some(&shadow) = self.shadows.get(&origin.root) {
+            let offset = self.offset(&origin);
+            let u8 = self.code.types.prim(Prim::U8);
+            let (all, one) = (self.code.types.indef_array(u8), self.bytes());
+            let all = self.code.types.ptr(all);
+            let shadow = self.op(Op::Bitcast, &[shadow], all);
+            let at = self.op(Op::Lea, &[shadow, offset], one);
+            return Some(self.op(Op::Bitcast, &[at], word));
+        }
+        let Some(Bounds::Object(object, _)) = self.bounds(origin.root) else { return None };
+        let number = self.number(address);
+        Some(self.shadow(number, object, prim))
+    }
+
+    /// Whether a number at an address is initialized, which becomes `result`.
+    pub fn is_written(&mut self, address: Value, size: Value, result: Value) {
+        let prim = self.code.function.as_bits(size).and_then(word_of);
+        let at = prim.and_then(|prim| Some((prim, self.shadow_of(address, prim)?)));
+        let (found, all) = match at {
+            Some((prim, at)) => {
+                let ty = self.code.types.prim(prim);
+                (self.op(Op::Load, &[at], ty), self.literal(prim, u64::MAX))
+            }
+            None => (self.literal(Prim::U8, 0), self.literal(Prim::U8, 0)),
+        };
+        self.push(InstOp::Op(Op::Eq), &[found, all], Some(result));
+    }
+
+    /// Notes that a number at an address is as initialized as `is_defined` says.
+    pub fn keep(&mut self, address: Value, size: Value, is_defined: Value) {
+        let prim = self.code.function.as_bits(size).and_then(word_of);
+        if let Some((prim, at)) = prim.and_then(|prim| Some((prim, self.shadow_of(address, prim)?))) {
+            let (ty, ones, none) = (self.code.types.prim(prim), self.literal(prim, u64::MAX), self.literal(prim, 0));
+            // Memory that is not the runtime's shares one shadow, in which all is initialized.
+            let root = self.origin(address).root;
+            let is_defined = match self.bounds(root).filter(|_| !self.shadows.contains_key(&root)) {
+                Some(Bounds::Object(object, _)) => {
+                    let (mask, none) = (self.word(object, MASK), self.literal(Prim::U64, 0));
+                    let bool_ty = self.code.types.bool();
+                    let is_shared = self.op(Op::Eq, &[mask, none], bool_ty);
+                    self.op(Op::Or, &[is_defined, is_shared], bool_ty)
+                }
+                _ => is_defined,
+            };
+            let told = self.op(Op::Select, &[is_defined, ones, none], ty);
+            self.push(InstOp::Op(Op::Store), &[at, told], None);
         }
     }
 

@@ -284,6 +284,47 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "uninitialized-read",
         "print_i32(a(i));",
     ),
+    // Where they go: to memory, into functions and back, also by calls in tail position; parts of structs, tuples and arrays.
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: i32;\n    if argc > 5 { x = 3 }\n    let a = alloc[i32](2);\n    a(0) = x;\n    a(1) = argc;\n    print_i32(a(1));\n    a(0) + 1\n}\n",
+        "uninitialized-read",
+        "a(0) + 1",
+    ),
+    (
+        "fn add(x: i32, y: i32) -> i32 {\n    y + x\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: i32;\n    if argc > 5 { x = 3 }\n    print_i32(add(argc, 4));\n    add(x, argc)\n}\n",
+        "uninitialized-read",
+        "y + x",
+    ),
+    (
+        "fn maybe(c: bool) -> i32 { let mut x: i32; if c { x = 3 } x }\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (a, b) = (maybe(argc > 5), maybe(argc == 1));\n    print_i32(b * 2);\n    a + 1\n}\n",
+        "uninitialized-read",
+        "a + 1",
+    ),
+    (
+        "fn even(n: i32, seen: i32) -> i32 { if n == 0 { seen } else { odd(n - 1, seen) } }\nfn odd(n: i32, seen: i32) -> i32 { if n == 0 { 0 } else { even(n - 1, seen) } }\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut x: i32;\n    if argc > 5 { x = 3 }\n    print_i32(odd(argc + 5, x) + even(argc + 5, 7));\n    even(argc + 5, x) + 1\n}\n",
+        "uninitialized-read",
+        "even(argc + 5, x) + 1",
+    ),
+    (
+        "struct P { x: i32, y: i32 }\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let p = alloc[P](2);\n    p(argc).x = 1;\n    let q = p(argc);\n    print_i32(q.x);\n    q.y + 1\n}\n",
+        "uninitialized-read",
+        "q.y + 1",
+    ),
+    (
+        "struct P { x: i32, y: i32 }\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (p, r) = (alloc[P](2), alloc[P](2));\n    p(argc).x = 1;\n    r(0) = p(argc);\n    print_i32(r(0).x);\n    r(0).y + 1\n}\n",
+        "uninitialized-read",
+        "r(0).y + 1",
+    ),
+    (
+        "fn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let mut t: (i32, i32);\n    t(0) = argc;\n    if argc > 5 { t(1) = 3 }\n    print_i32(t(0) + 1);\n    t(1) + 1\n}\n",
+        "uninitialized-read",
+        "t(1) + 1",
+    ),
+    (
+        "struct P { x: i32, y: f64, z: [i32 * 3] }\nfn make(c: bool) -> P { let mut p: P; p.x = 1; p.z(1) = 2; if c { p.y = 2.0 } p }\nfn take(p: P) -> i32 {\n    if p.y > 1.0 { p.x } else { p.z(1) }\n}\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    print_i32(take(make(argc == 1)));\n    take(make(argc > 5))\n}\n",
+        "uninitialized-read",
+        "if p.y > 1.0 { p.x } else { p.z(1) }",
+    ),
 ];
 
 const ALL: &str = "--check=bounds,overflow,null,uninit";
