@@ -275,6 +275,26 @@ impl Program {
     }
 }
 
+impl Program {
+    /// A page in HTML with the source and the residual program side by side: what `nyala explain --html` writes. The program is compiled
+    /// anew, as for [`Program::emit`].
+    ///
+    /// # Errors
+    /// The program does not compile any more.
+    pub fn explain_html(&self) -> Result<String, Error> {
+        let Inner { options, files, .. } = &*self.inner;
+        on_large_stack(|| {
+            let graph = FrontEnd::new(options.clone(), files.clone()).graph();
+            let explained = graph.and_then(|graph| explain::explain(&graph)).map_err(|failed| Error::of(&failed))?;
+            Ok(explain::html::page(&explained, &files.names()))
+        })
+    }
+
+    pub(crate) fn files(&self) -> &Files {
+        &self.inner.files
+    }
+}
+
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Program").field("files", &self.inner.files.names()).finish_non_exhaustive()

@@ -136,6 +136,17 @@ impl Untyped {
         }
     }
 
+    /// The same as a page in HTML, as for [`Program::explain_html`]: of the program, or of the variant.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn explain_html(&self) -> Result<String, Error> {
+        match &self.variant {
+            None => self.program().explain_html(),
+            Some(_) => Variant::explain_html(self.program(), self.partial.key()),
+        }
+    }
+
     /// What calls it with arguments in memory. The first time, this takes a few milliseconds.
     ///
     /// # Errors

@@ -83,9 +83,11 @@ pub(crate) struct Variant {
 /// The [shims](nyala_driver::shims) of a function, which are made when somebody wants them first.
 #[derive(Default)]
 pub(crate) struct Shims {
-    call: OnceLock<Result<Built, Error>>,
-    loops: Mutex<Vec<(Elements, Arc<OnceLock<Result<Built, Error>>>)>>,
+    call: Made,
+    loops: Mutex<Vec<(Elements, Arc<Made>)>>,
 }
+
+type Made = OnceLock<Result<Built, Error>>;
 
 /// The code of a variant.
 pub(crate) struct Built {
@@ -278,6 +280,13 @@ impl Variant {
 
     pub(crate) fn shims(&self) -> &Shims {
         &self.shims
+    }
+
+    pub(crate) fn explain_html(program: &Program, key: &[u8]) -> Result<String, Error> {
+        on_large_stack(|| {
+            let explained = explain::explain(&graph(program, key)?).map_err(|failed| Error::of(&failed))?;
+            Ok(explain::html::page(&explained, &program.files().names()))
+        })
     }
 
     pub(crate) fn explain(program: &Program, key: &[u8]) -> Result<String, Error> {

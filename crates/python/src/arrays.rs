@@ -95,6 +95,22 @@ fn name_of(format: &[u8]) -> String {
     })
 }
 
+/// The way in which an array that has no buffer says where its memory is.
+fn protocol(value: &Bound<'_, PyAny>) -> Option<&'static str> {
+    let has = |name| value.hasattr(name).unwrap_or(false);
+    ["__dlpack__", "__array_interface__"].into_iter().find(|name| has(*name))
+}
+
+/// An array of NumPy's with the memory of one that has no buffer.
+fn foreign<'py>(value: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
+    // SAFETY: an object.
+    if unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } != 0 {
+        return None;
+    }
+    let make = if protocol(value)? == "__dlpack__" { "from_dlpack" } else { "asarray" };
+    Some(value.py().import("numpy").and_then(|numpy| numpy.call_method1(make, (value,))))
+}
+
 /// What an array is, for the hint how to convert it.
 fn hint(value: &Bound<'_, PyAny>, argument: &str, wanted: &str) -> String {
     match value.hasattr("astype").unwrap_or(false) {
@@ -111,6 +127,14 @@ impl Buffer {
     }
 
     fn export(value: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Buffer> {
+        let other;
+        let value = match foreign(value) {
+            None => value,
+            Some(array) => {
+                other = array?;
+                &other
+            }
+        };
         let mut view = Box::<ffi::Py_buffer>::new_uninit();
         // SAFETY: an object and a place for what it exports, which is written then.
         unsafe {
@@ -140,7 +164,7 @@ impl Buffer {
     /// Whether an object exports memory.
     pub fn is_exported(value: &Bound<'_, PyAny>) -> bool {
         // SAFETY: an object.
-        unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) != 0 }
+        unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) != 0 || protocol(value).is_some() }
     }
 
     /// What an object exports as elements. `argument` is the name of its parameter, for hints.

@@ -254,9 +254,16 @@ impl Function {
         }))
     }
 
-    /// What partial evaluation did in it, and why.
-    fn explain(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.function.explain()).map_err(|e| raised(py, &e))
+    /// What partial evaluation did in it, and why: a text, which a notebook shows as a page with source and residual program.
+    fn explain<'py>(slf: &Bound<'py, Function>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        let text = py.detach(|| this.function.explain()).map_err(|e| raised(py, &e))?;
+        py.import("nyala._describe")?.call_method1("Explanation", (text, slf))
+    }
+
+    /// The page that a notebook shows of `explain()`.
+    fn _explain_html(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.function.explain_html()).map_err(|e| raised(py, &e))
     }
 
     /// Functions are pickled as their program, which is compiled where it arrives, their name and what is fixed.

@@ -79,8 +79,11 @@ pub struct Plan {
     /// The type of the result as the program writes it.
     pub result: String,
     /// The plans of variants, by the positions of the parameters that they lack.
-    variants: Mutex<Vec<(SmallVec<[usize; 8]>, Arc<Plan>)>>,
+    variants: Mutex<Vec<(Positions, Arc<Plan>)>>,
 }
+
+/// Positions of parameters.
+pub type Positions = SmallVec<[usize; 8]>;
 
 /// The elements of a slice of `std::slice`: whether they may be written, their type, and how they are given.
 fn slice<'a>(ty: &ExportedType, all: &'a Signatures) -> Option<(bool, &'a ExportedType, Form)> {
@@ -148,7 +151,7 @@ impl Plan {
     }
 
     /// The plan without parameters, by their positions in ascending order: made once.
-    pub fn without(&self, fixed: SmallVec<[usize; 8]>) -> Arc<Plan> {
+    pub fn without(&self, fixed: Positions) -> Arc<Plan> {
         let variants = &mut *self.variants.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, plan)) = variants.iter().find(|(other, _)| *other == fixed) {
             return plan.clone();

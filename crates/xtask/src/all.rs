@@ -82,6 +82,12 @@ const PARTS: &[Part] = &[
         what: What::Other(|| devices::run(false)),
     },
     Part {
+        name: "python",
+        about: "the package for Python with NumPy, and the programs of its page",
+        minutes: 3.0,
+        what: What::Other(python),
+    },
+    Part {
         name: "c-text",
         about: "the C text of tests under the sanitizers of the C compiler",
         minutes: 20.0,
@@ -94,6 +100,10 @@ const PARTS: &[Part] = &[
         what: What::Other(|| Ok(foreign::run())),
     },
 ];
+
+fn python() -> Result<Tally, String> {
+    crate_tests(&["--tests", "--package", "nyala-python"], &["--include-ignored"])
+}
 
 fn crates() -> Result<Tally, String> {
     let mut tally = crate_tests(&["--workspace"], &["--include-ignored"])?;

@@ -44,6 +44,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/packages.md",
             "docs/devices.md",
             "docs/embedding.md",
+            "docs/python.md",
             "docs/c.md",
             "docs/cpus.md",
             "docs/diagnostics.md",

@@ -1,7 +1,7 @@
 //! `x setup`: installs what tests need beyond Rust's toolchain and a C compiler: devices of OpenCL and Vulkan on the CPU, tools
-//! for SPIR-V, NVIDIA's compiler, emulators and compilers for other processors. No test installs anything.
+//! for SPIR-V, NVIDIA's compiler, emulators and compilers for other processors, packages of Python's. No test installs anything.
 
-use crate::{devices, foreign, sh};
+use crate::{devices, foreign, root, sh};
 use std::process::{Command, Stdio};
 
 /// Debian's packages for devices, and for an environment of Python's.
@@ -11,10 +11,11 @@ const DEVICES: &[&str] =
 /// Installs everything. Each step that fails is named, and the others go on.
 pub fn run() -> Result<bool, String> {
     type Step = fn() -> Result<(), String>;
-    let steps: [(&str, Step); 3] = [
+    let steps: [(&str, Step); 4] = [
         ("packages of Debian", packages),
         ("Rust's standard libraries for other processors", targets),
         ("NVIDIA's compiler, in target/cuda", cuda),
+        ("packages of Python's, in target/python", python),
     ];
     let mut is_complete = true;
     for (what, install) in steps {
@@ -63,4 +64,13 @@ fn cuda() -> Result<(), String> {
     sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let mut pip = Command::new(folder.join("bin/pip"));
     sh(pip.args(["install", "-q", "nvidia-nvvm"]).args(packages).stdout(Stdio::null()))
+}
+
+/// What tests of the package for Python need.
+fn python() -> Result<(), String> {
+    let folder = root().join("target/python");
+    if !folder.join("bin/pip").exists() {
+        sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    sh(Command::new(folder.join("bin/pip")).args(["install", "-q", "numpy"]).stdout(Stdio::null()))
 }

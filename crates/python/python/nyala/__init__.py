@@ -15,6 +15,7 @@ from ._native import (
     Function,
     InternalError,
     Program,
+    Stats,
     __version__,
     flush,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "Function",
     "InternalError",
     "Program",
+    "Stats",
     "compile",
     "flush",
     "load",
@@ -113,3 +115,10 @@ def _expression(value):
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
+
+
+def load_ipython_extension(shell):
+    """Called by `%load_ext nyala`: there is a cell magic `%%impala` then."""
+    from ._magic import register
+
+    register(shell)

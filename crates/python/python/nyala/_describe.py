@@ -1,6 +1,7 @@
 """Programs in Python's words: signatures, documentation, classes of structs. Loaded when first needed."""
 
 import collections
+import html
 import inspect
 import keyword
 
@@ -20,6 +21,22 @@ def signature(function):
 def doc(function):
     """The comment above the function, and the function as the program writes it."""
     return f"{function.text}\n\n{function.comment}".rstrip()
+
+
+class Explanation(str):
+    """A text that a notebook shows as a page."""
+
+    def __new__(cls, text, function):
+        made = super().__new__(cls, text)
+        made._function = function
+        return made
+
+    def _repr_html_(self):
+        page = html.escape(self._function._explain_html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 1px solid #888"></iframe>'
+
+    def __reduce__(self):
+        return str, (str(self),)
 
 
 class _Dtype:

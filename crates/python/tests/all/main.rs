@@ -1,8 +1,9 @@
-//! The tests of the package, which are Python: `tests/test_*.py` beside this. They use the standard library only; `python3` runs them with
-//! the package as a wheel would have it.
+//! The tests of the package, which are Python: `tests/test_*.py` use the standard library only, and `tests/numpy/test_*.py` NumPy, which
+//! `./x setup` installs. They have the package as a wheel would have it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The oldest Python that the package is for.
 const OLDEST: (u32, u32) = (3, 11);
@@ -10,6 +11,11 @@ const OLDEST: (u32, u32) = (3, 11);
 /// Makes the package in a folder of its own, from the sources and the library. Cargo does not build the library, because no test
 /// links it.
 fn package() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(make_package).clone()
+}
+
+fn make_package() -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--package", "nyala-python"]);
     if !cfg!(debug_assertions) {
@@ -54,19 +60,36 @@ fn skip(tool: &str) {
     }
 }
 
-#[test]
-fn the_package_in_python() {
-    let Some(mut python) = python() else { return skip(&format!("python3, {}.{} or newer", OLDEST.0, OLDEST.1)) };
+/// Runs the tests of a folder.
+fn run(mut python: Command, folder: &str) {
     let home = tempfile::tempdir().expect("a folder");
-    python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
+    python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
     // Nothing of the user's is read or written, and no file is left beside the tests.
     python.env("PYTHONPATH", package()).env("HOME", home.path()).env("XDG_CACHE_HOME", home.path());
     python.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONNOUSERSITE", "1").env("NYALA_NUM_THREADS", "2");
-    python.args(["-X", "dev", "-W", "error", "-m", "unittest", "discover", "--failfast", "-p", "test_*.py"]);
+    python.args(["-X", "dev", "-W", "error", "-m", "unittest", "discover", "-p", "test_*.py"]);
     let output = python.stdin(Stdio::null()).output().expect("python starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stdout));
     // A run without tests succeeds, too.
     let ran = said.lines().find_map(|line| line.strip_prefix("Ran ")?.split(' ').next()?.parse::<usize>().ok());
     assert!(ran.is_some_and(|n| n > 0) && !said.contains("skipped"), "{said}");
+}
+
+#[test]
+fn the_package_in_python() {
+    match python() {
+        Some(python) => run(python, "tests"),
+        None => skip(&format!("python3, {}.{} or newer", OLDEST.0, OLDEST.1)),
+    }
+}
+
+#[test]
+#[ignore = "needs NumPy; in `./x test --all python`"]
+fn the_package_with_numpy() {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
+    match python.exists() {
+        true => run(Command::new(python), "tests/numpy"),
+        false => skip("NumPy in target/python, which `./x setup` installs"),
+    }
 }
