@@ -13,14 +13,16 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The shared library of LLVM that this crate was made for, where it was then.
 const MADE_FOR: &str = env!("NYALA_LLVM_LIBRARY");
 
-/// The shared library of LLVM: the file of its name in `../lib/nyala` from the folder of [`own_file`], as it is in a release, or where
-/// it was when this crate was made. Its name has the version.
+/// The shared library of LLVM: the file of its name in `../lib/nyala` from the folder of [`own_file`], as it is in a release, or in that
+/// folder, as it is in the package for Python, or where it was when this crate was made. Its name has the version.
 pub fn llvm_library() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let beside = own_file().and_then(Path::parent).zip(Path::new(MADE_FOR).file_name());
-        let beside = beside.map(|(folder, name)| folder.join("../lib/nyala").join(name));
-        beside.and_then(|path| path.canonicalize().ok()).unwrap_or_else(|| MADE_FOR.into())
+        let near = own_file().and_then(Path::parent).zip(Path::new(MADE_FOR).file_name());
+        let near = near.and_then(|(folder, name)| {
+            ["../lib/nyala", "."].iter().find_map(|way| folder.join(way).join(name).canonicalize().ok())
+        });
+        near.unwrap_or_else(|| MADE_FOR.into())
     })
 }
 

@@ -9,6 +9,8 @@
 //!                       README.md, LICENSE-…, docs/
 //! ```
 //!
+//! Beside it, the package for Python as a wheel, with LLVM's library in it; `python3` makes and tests it.
+//!
 //! Command and library find what is in `lib/nyala` from where they are themselves (`gen-llvm/src/library.rs`, `driver/src/build.rs`), so
 //! the folder may be moved.
 
@@ -31,6 +33,8 @@ pub fn run() -> Result<bool, String> {
         "nyala-runtime",
         "--package",
         "nyala-capi",
+        "--package",
+        "nyala-python",
     ]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let made = target.join("release");
@@ -68,8 +72,59 @@ pub fn run() -> Result<bool, String> {
         println!("    {:9} {}", size(to)?, to.strip_prefix(&folder).unwrap_or(to).display());
     }
     test(&tarball, &name, &llvm_name.to_string_lossy())?;
+    match Command::new("python3").arg("--version").output() {
+        Ok(_) => wheel(&made, &target.join("dist"), llvm)?,
+        Err(e) => println!("left out: the package for Python: python3: {e}"),
+    }
     Ok(true)
 }
+
+/// Makes the package for Python, and tests it in a virtual environment that has nothing else.
+fn wheel(made: &Path, folder: &Path, llvm: &Path) -> Result<(), String> {
+    let library = folder.join("_native.abi3.so");
+    io(&library, std::fs::copy(made.join("libnyala_python.so"), &library))?;
+    sh(Command::new("strip").arg("--strip-debug").arg(&library))?;
+    for old in io(folder, std::fs::read_dir(folder))?.flatten() {
+        if old.path().extension().is_some_and(|e| e == "whl") {
+            io(&old.path(), std::fs::remove_file(old.path()))?;
+        }
+    }
+    let mut make = Command::new("python3");
+    make.arg(root().join("crates/python/wheel.py")).args([env!("CARGO_PKG_VERSION"), std::env::consts::ARCH]);
+    let said = io(&library, make.args([&library, llvm, folder]).output())?;
+    if !said.status.success() {
+        return Err(format!("{make:?}: {}", String::from_utf8_lossy(&said.stderr)));
+    }
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let wheel = PathBuf::from(said.rsplit_once(' ').map_or("", |(path, _)| path));
+    println!("{}: {}", wheel.display(), size(&wheel)?);
+
+    let place = folder.join("empty environment");
+    let _ = std::fs::remove_dir_all(&place);
+    sh(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
+    sh(Command::new(place.join("bin/pip")).args(["install", "--quiet", "--no-index"]).arg(&wheel))?;
+    let mut python = Command::new(place.join("bin/python3"));
+    python.env_clear().current_dir(&place).env("PATH", "").env("HOME", "").args(["-c", PYTHON]);
+    let said = io(&place, python.output())?;
+    let llvm = place.join("lib");
+    let llvm = io(&llvm, llvm.canonicalize())?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    // The program says where its LLVM is.
+    if !said.status.success() || !text.starts_with("32 /") || !text.contains(&*llvm.to_string_lossy()) {
+        return Err(format!("the package for Python: {text}{}", String::from_utf8_lossy(&said.stderr)));
+    }
+    let _ = std::fs::remove_dir_all(&place);
+    let _ = std::fs::remove_file(&library);
+    println!("tested: the package for Python in an empty virtual environment, with an empty PATH and HOME");
+    Ok(())
+}
+
+const PYTHON: &str = r#"
+import nyala
+m = nyala.compile("extern fn pow5(x: i32) -> i32 { x * x * x * x * x }")
+llvm = {line.split()[-1] for line in open("/proc/self/maps") if "libLLVM" in line}
+print(m.pow5(2), *llvm)
+"#;
 
 fn io<T>(path: &Path, done: std::io::Result<T>) -> Result<T, String> {
     done.map_err(|e| format!("{}: {e}", path.display()))
