@@ -1,13 +1,13 @@
-//! Machine code that is freed when nobody can run it any more. Separate from programs and variants, which both have some.
+//! Machine code that is freed when no thread can run it any more. Separate from programs and variants, which both own code.
 
 use nyala_gen_llvm::Jit;
 use std::sync::{Arc, Mutex};
 
-/// Code in memory. Handles keep it; threads that it has spawned may run it even after the last handle is gone. Which code a thread
-/// runs is not known, so no code is freed while there are such threads.
+/// Code in memory, which handles keep alive. Threads that it has spawned may still run it after the last handle is gone. It is not known
+/// which code a thread runs, so no code is freed while there are spawned threads.
 pub struct Code(Arc<Jit>);
 
-/// Code without handles, while threads run.
+/// Code without handles that waits for spawned threads to end.
 static LEFT: Mutex<Vec<Arc<Jit>>> = Mutex::new(Vec::new());
 
 impl Code {
@@ -23,7 +23,7 @@ impl Drop for Code {
             left.push(self.0.clone());
             if nyala_runtime::n_spawned() > 0 { Vec::new() } else { std::mem::take(&mut *left) }
         };
-        // Freeing takes long; others need not wait for it.
+        // Freed after the lock is released, because it takes long.
         drop(free);
     }
 }

@@ -431,7 +431,7 @@ fn converters(f: &mut FunctionEmitter, prim: Prim, bits: Prim) -> Result<(String
 }
 
 /// The function that compares and exchanges numbers of 32 or 64 bits.
-fn exchanger(f: &FunctionEmitter, kernels: &Kernels, bits: Prim) -> Result<&'static str> {
+fn exchanger(kernels: &Kernels, bits: Prim) -> Result<&'static str> {
     function(kernels, "cmpxchg", bits).map(|x| x.0).ok_or_else(|| bug("no `cmpxchg`"))
 }
 
@@ -473,7 +473,7 @@ fn updated(
         });
     }
     let (to_bits, from_bits) = converters(f, prim, bits)?;
-    let (exchange, place) = (exchanger(f, kernels, bits)?, kernels.atomic_place);
+    let (exchange, place) = (exchanger(kernels, bits)?, kernels.atomic_place);
     f.e.helper(format!("{what}_{}_{word}", prim.name()), |_, helper| {
         Ok(format!(
             "{name} {helper}(volatile {qualifier}{name} *at, {name} v) {{
@@ -512,7 +512,7 @@ fn exchange(
             ))
         });
     }
-    let (exchange, place) = (exchanger(f, kernels, bits)?, kernels.atomic_place);
+    let (exchange, place) = (exchanger(kernels, bits)?, kernels.atomic_place);
     f.e.helper(format!("exchange_{}_{word}", prim.name()), |_, helper| {
         Ok(format!(
             "{pair} {helper}(volatile {qualifier}{name} *at, {name} expected, {name} wanted) {{

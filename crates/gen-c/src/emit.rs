@@ -171,7 +171,7 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
             continue;
         }
         picked[i] = names.pick(symbol, "exported");
-        symbols[i] = symbol_attribute(dialect, symbol, f.span)?;
+        symbols[i] = symbol_attribute(dialect, symbol)?;
     }
     for (i, f) in module.funcs.iter().enumerate() {
         if matches!(f.linkage, Linkage::Internal | Linkage::Callback) {
@@ -196,7 +196,7 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
                 continue;
             }
             picked[i] = names.pick(symbol, "foreign");
-            symbols[i] = symbol_attribute(dialect, symbol, f.span)?;
+            symbols[i] = symbol_attribute(dialect, symbol)?;
         }
     }
     Ok((picked, symbols))
@@ -224,7 +224,7 @@ fn is_known_math(dialect: &Dialect, f: &Function, symbol: &str, types: &nyala_ir
 }
 
 /// The attribute that gives a function another symbol than its name.
-fn symbol_attribute(dialect: &Dialect, symbol: &str, span: Span) -> Result<String> {
+fn symbol_attribute(dialect: &Dialect, symbol: &str) -> Result<String> {
     if !dialect.has.symbols {
         return Err(bug(format!("a kernel needs the symbol `{symbol}`, which cannot be a name")));
     }
@@ -341,8 +341,7 @@ impl<'m> Emitter<'m> {
                 params.push(self.types.name(ty, &mut self.names)?);
             }
             let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };
-            let other =
-                if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol, function.span)? };
+            let other = if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol)? };
             let _ = writeln!(self.foreign_text, "{ret}{name}({params}){other};");
         }
         Ok(name)

@@ -1,5 +1,5 @@
-//! C expressions under construction: a text, how tightly it binds, and what has to be known before it may be nested in
-//! another one. Separate from operations, since they need only these few ways to combine texts.
+//! C expressions under construction: a text, its precedence, and what decides whether it may be nested in another expression. Separate
+//! from the operations, since these need only a few ways to combine texts.
 //!
 //! An expression has one of a few forms. The address of a place is kept as the text of the place: `&p->x` is loaded as
 //! `p->x`, not as `*&p->x`. Signed arithmetic is kept as the unsigned expression that computes it, so that a chain of
@@ -7,7 +7,7 @@
 
 use nyala_ir::Prim;
 
-/// How tightly an expression binds, weakest first: C's levels of precedence.
+/// C's levels of precedence, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Prec {
     Conditional,
@@ -25,14 +25,14 @@ pub(crate) enum Prec {
     Postfix,
 }
 
-/// The meaning of an expression's text.
+/// What the text of an expression denotes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// The value.
     Value,
     /// The place whose address is the value.
     Place,
-    /// The place of an array, or of a struct around it: its address is the first element's.
+    /// The place of an array, or of a struct around it. The value is the address of the first element.
     ArrayPlace,
     /// An unsigned number that becomes the value by a conversion to this signed type.
     Unsigned(Prim),
@@ -48,15 +48,15 @@ pub(crate) struct Expr {
     pub text: String,
     pub prec: Prec,
     pub form: Form,
-    /// Variables in the text.
+    /// The variables that the text names.
     pub vars: Vec<u32>,
-    /// How deep expressions are nested in it.
+    /// The depth of nesting.
     pub depth: u32,
-    /// It reads memory: nothing that writes may come between here and its use.
+    /// It reads memory, so no write may come between this point and its use.
     pub reads: bool,
-    /// It has to be evaluated once, whatever becomes of its value: it contains a call, or may fault.
+    /// It has to be evaluated exactly once, even if its value is not used: it contains a call, or may fault.
     pub must: bool,
-    /// The text of a condition's opposite, and how tightly that binds.
+    /// For a condition: the text of its negation, with the precedence.
     pub inverse: Option<(String, Prec)>,
     /// The name, the operator and the right side, if the text is `name op right`.
     pub update: Option<(String, String, String)>,
@@ -93,7 +93,7 @@ impl Expr {
         Expr { form, ..self }
     }
 
-    /// Takes over from its operands all but the text.
+    /// Adds the variables, effects and depth of its operands.
     pub fn of(self, operands: &[&Expr]) -> Expr {
         let mut e = self;
         for operand in operands {
@@ -117,7 +117,7 @@ impl Expr {
         let is_binary = self.prec < Prec::Unary;
         let confusing = match of {
             Prec::Shift | Prec::And | Prec::Xor | Prec::Or => is_binary && self.prec != of,
-            // Sums may be compared, comparisons may not.
+            // Compilers accept `a + b < c` without parentheses, but warn of `a < b == c`.
             Prec::Equality | Prec::Relation => is_binary && self.prec < Prec::Sum,
             Prec::LogicalOr => self.prec == Prec::LogicalAnd,
             _ => false,
@@ -126,7 +126,7 @@ impl Expr {
         if confusing || weak { format!("({})", self.text) } else { self.text.clone() }
     }
 
-    /// The opposite of a condition.
+    /// The negation of a condition.
     pub fn not(&self) -> Expr {
         let opposite = match &self.inverse {
             Some((text, prec)) => Expr::new(text.clone(), *prec),
@@ -137,7 +137,7 @@ impl Expr {
     }
 }
 
-/// A binary operation. Operators that associate are written without parentheses on the right.
+/// A binary operation. Associative operators need no parentheses on the right.
 pub(crate) fn binary(a: &Expr, op: &str, b: &Expr, prec: Prec) -> Expr {
     let associates = matches!(op, "&&" | "||" | "&" | "|" | "^");
     let is_assignable = prec >= Prec::Shift || matches!(op, "&" | "|" | "^");

@@ -1,4 +1,4 @@
-//! Globals with their initializers.
+//! Writes globals with their initializers.
 
 use crate::emit::Emitter;
 use crate::expr::Expr;
@@ -8,8 +8,8 @@ use nyala_flat::{GlobalId, Init};
 use nyala_ir::{Prim, Ty, TyKind};
 use std::fmt::Write;
 
-/// Writes a global: its declaration, which comes before functions, and its definition. Only one whose initializer names
-/// functions, or other globals, has both.
+/// Writes a global. A global whose initializer names functions or other globals has a declaration, which stands before all functions,
+/// and a definition; others have a definition only.
 pub(crate) fn emit(e: &mut Emitter, id: GlobalId) -> Result<(String, String)> {
     let module = e.module;
     let global = &module.globals[id.idx()];
@@ -41,7 +41,7 @@ fn refers(init: &Init) -> bool {
     }
 }
 
-/// An initializer; that of an array that is a global itself has no struct around it.
+/// An initializer. An array inside of something is a member of a struct; an array that is the whole global is not.
 fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<String> {
     let types = &e.module.types;
     let wrong = || bug(format!("an initializer that does not fit the type `{}`", types.display(ty)));
@@ -60,7 +60,7 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
         }
         Init::Bytes(bytes) => {
             let elem = types.part(ty, 0).and_then(|t| types.as_prim(t));
-            // A text with its last zero; other bytes are numbers.
+            // Printable bytes with a zero at the end are written as a string, other bytes as numbers.
             let is_text = elem == Some(Prim::U8)
                 && bytes.last() == Some(&0)
                 && bytes[..bytes.len() - 1].iter().all(|b| matches!(b, 9 | 10 | 32..=126));
@@ -114,7 +114,7 @@ fn is_nan(prim: Prim, bits: u64) -> bool {
     prim.is_float() && nyala_ir::scalar::float_value(prim, bits).is_nan()
 }
 
-/// The constant of a NaN, by its bits: what initializes a static calls no function.
+/// A NaN with these bits, as a constant expression: initializers of statics cannot call functions.
 fn nan(e: &mut Emitter, prim: Prim, bits: u64) -> Result<String> {
     if prim == Prim::F16 && crate::ops::halves::are_bits(e) {
         return Ok(e.literal(prim, bits)?.text);

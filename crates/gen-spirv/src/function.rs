@@ -534,9 +534,10 @@ impl FunctionEmitter<'_, '_> {
         self.e.lacks(self.span, what, remedy)
     }
 
-    /// A finding with the place of the instruction, if it has none.
+    /// A finding with the place of the instruction, or of the function, if it has none.
     pub fn placed(&self, mut d: Box<nyala_base::Diagnostic>) -> Box<nyala_base::Diagnostic> {
         d.place(self.span);
+        d.place(self.function.span);
         d
     }
 

@@ -397,7 +397,7 @@ pub(crate) fn global(f: &mut FunctionEmitter, id: GlobalId) -> Result<Word> {
         None => {
             let (size, align) = layout::size_align(&f.e.module.types, global.ty).unwrap_or((0, 1));
             f.check_static(size)?;
-            let bytes = f.e.initial(&[(id, 0)], size.max(1))?;
+            let bytes = f.e.initial(&[(id, 0)], size.max(1)).map_err(|d| f.placed(d))?;
             let byte = f.e.int(8);
             let ty = f.e.array(byte, size.max(1));
             let init = f.constants(&bytes, Prim::U8, ty);

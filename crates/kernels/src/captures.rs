@@ -105,12 +105,12 @@ fn uses(function: &Function) -> Uses {
     uses
 }
 
-/// Whether a function, and those that it calls, only read memory at an address.
+/// Whether a function, and the functions that it calls, only read the memory at an address.
 pub(super) fn only_reads(module: &Module, func: Func, address: Value) -> bool {
     matches!(access(module, func, address), Access::Reads)
 }
 
-/// How a function, and those that it calls, use memory at an address.
+/// How a function, and the functions that it calls, use the memory at an address.
 fn access(module: &Module, func: Func, address: Value) -> Access {
     let mut known: FxHashMap<Func, Uses> = FxHashMap::default();
     let mut seen = FxHashSet::default();
@@ -151,7 +151,7 @@ fn access(module: &Module, func: Func, address: Value) -> Access {
                 }
                 (InstOp::Op(op), _) if op.is_comparison() || op == Op::Prefetch => {}
                 (InstOp::Op(op), _) if op.writes().is_some() => {
-                    // Operands without `mem`.
+                    // The operand's index; flat code has no `mem`, which counts in the table of ops.
                     let (place, _) = op.writes().unwrap_or((1, 2));
                     let is_place = inst.args.get(place - 1) == Some(&address);
                     return if is_place { Access::Writes(inst.span) } else { Access::Escapes };
@@ -165,7 +165,7 @@ fn access(module: &Module, func: Func, address: Value) -> Access {
                     return Access::Channel;
                 }
                 (InstOp::Vectorize(f, ..), _) => {
-                    // The body takes the iteration, then what follows the two bounds.
+                    // The parameters of the body are the iteration's number and the arguments after the two bounds.
                     pass_on(module, f, &inst.args[1..], address, &mut work);
                 }
                 _ => return Access::Escapes,
@@ -175,7 +175,7 @@ fn access(module: &Module, func: Func, address: Value) -> Access {
     Access::Reads
 }
 
-/// The parameters of a function that are given an address are to be looked at.
+/// Queues the parameters to which a call passes the address.
 fn pass_on(module: &Module, callee: Func, args: &[Value], address: Value, work: &mut Vec<(Func, Value)>) {
     let Some(entry) = module.func(callee).blocks.first() else { return };
     work.extend(args.iter().zip(&entry.params).filter(|(a, _)| **a == address).map(|(_, &p)| (callee, p)));

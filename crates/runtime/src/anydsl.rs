@@ -1,9 +1,9 @@
 //! The functions that AnyDSL's Impala programs import, under their names. Devices are those of
 //! [`platforms`](crate::platforms).
 //!
-//! Requests to a missing device, and those that it refuses, are reported on standard error: functions with a result then return null or zero, others end the process
-//! (exit code 1). Random numbers are those of C++'s `mt19937`, so that a seed gives the same numbers as elsewhere;
-//! numbers are printed as C++ prints them.
+//! A request to a missing device, or one that the device refuses, is reported on standard error. Then a function with a result returns
+//! null or zero; another one ends the process with exit code 1. Random numbers are those of C++'s `mt19937`, so that a seed gives the
+//! same numbers as there. Numbers are printed as C++ prints them.
 
 use crate::guard::{Ending, end};
 use crate::memory::{MAX_ALIGN, aligned, nyala_free};
@@ -16,18 +16,18 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Mutex, PoisonError};
 
-/// Reports what a function could not do.
+/// Reports why a function failed.
 fn report(function: &str, message: &str) {
     nyala_flush();
     eprintln!("{function}: {message}");
 }
 
-/// The result; a failure is reported, and ends the process.
+/// Unwraps a result. A failure is reported, and ends the process.
 fn or_exit<T>(function: &str, result: Result<T, Error>) -> T {
     result.unwrap_or_else(|message| end(Ending::of_device(&format!("{function}: {message}"))))
 }
 
-/// The result; a failure is reported.
+/// Unwraps a result. A failure is reported; then there is none.
 fn or_report<T>(function: &str, result: Result<T, Error>) -> Option<T> {
     result.map_err(|message| report(function, &message)).ok()
 }
@@ -70,7 +70,7 @@ macro_rules! allocations {
 }
 
 allocations!(
-    /// Allocates memory of the device, undefined; null if there is none.
+    /// Allocates uninitialized memory of the device; null if there is none left.
     anydsl_alloc Device,
     /// Allocates memory of the host that the device can access.
     anydsl_alloc_host Host,
@@ -78,7 +78,7 @@ allocations!(
     anydsl_alloc_unified Unified
 );
 
-/// Memory of devices other than the host that was not released: device and address, with the size.
+/// The size of each block of memory that was not released, by device and address; not of the host.
 static ALLOCATED: Mutex<BTreeMap<(i32, usize), usize>> = Mutex::new(BTreeMap::new());
 
 /// Memory of devices other than the host that was not released so far: for each platform and device the number of
@@ -111,7 +111,7 @@ fn allocate(function: &str, device: i32, size: i64, memory: Memory) -> *mut c_vo
     or_report(function, made).unwrap_or(std::ptr::null_mut())
 }
 
-/// The device's address of memory that the host can also access.
+/// The address that the device uses for memory of the host that it can access.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_device_ptr(device: i32, pointer: *mut c_void) -> *mut c_void {
     or_report("anydsl_get_device_ptr", Device::find(device)).map_or(std::ptr::null_mut(), |_| pointer)
@@ -280,7 +280,7 @@ pub extern "C" fn anydsl_random_seed(seed: u32) {
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_random_val_f32() -> f32 {
     let x = RANDOM.with_borrow_mut(Twister::next) as f32 / 4_294_967_296.0;
-    // The greatest integers round up.
+    // The greatest integers round up to 1, which is excluded.
     x.min(1.0f32.next_down())
 }
 

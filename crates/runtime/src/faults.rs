@@ -22,7 +22,7 @@ pub enum FaultKind {
     Arithmetic,
     /// An instruction that is invalid on the processor.
     Instruction,
-    /// An instruction that stands where only something undefined leads to.
+    /// An instruction that compilers put where control can only come after something undefined.
     Trap,
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn handle_faults(describe: Describe, exits: bool) -> std::io::Result<
         return Err(std::io::Error::last_os_error());
     }
     for end in &mut pipe {
-        // The program may have been started without standard streams: it must not take these for them.
+        // If the program was started without standard streams, the pipe must not get their numbers.
         // SAFETY: the descriptor is this function's own, and not used after it is closed.
         let moved = unsafe {
             let moved = libc::fcntl(*end, libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1);
@@ -225,7 +225,7 @@ fn registers(context: *const c_void) -> (usize, usize) {
     );
     #[cfg(target_arch = "aarch64")]
     return (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize);
-    // The instruction's address comes first, then the registers, of which the stack pointer is the second but one.
+    // The instruction's address comes first, then the registers; the stack pointer is the third word.
     #[cfg(target_arch = "riscv64")]
     return (context.uc_mcontext.__gregs[0] as usize, context.uc_mcontext.__gregs[2] as usize);
     // Elsewhere no function is named.

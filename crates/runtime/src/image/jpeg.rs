@@ -1,5 +1,5 @@
-//! JPEG: `zune-jpeg` reads it; written here is the baseline of ITU-T T.81, colors not subsampled, with the example tables of its
-//! annex K.
+//! JPEG. `zune-jpeg` reads files. This module writes them: the baseline process of ITU-T T.81, without subsampling of colors, with the
+//! example tables of annex K.
 
 use super::{Image, MAX_BYTES};
 use std::io::Write;
@@ -23,7 +23,7 @@ pub fn read(bytes: &[u8]) -> Result<Image, String> {
 /// Side of a block.
 const SIDE: usize = 8;
 
-/// The steps of brightness and of colors at quality 50, row by row.
+/// The quantization tables of brightness and of colors at quality 50, row by row.
 const STEPS: [[u8; 64]; 2] = [
     [
         16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56, 14, 17, 22, 29,
@@ -37,26 +37,26 @@ const STEPS: [[u8; 64]; 2] = [
     ],
 ];
 
-/// The places of a block in the order in which they are written, along its diagonals.
+/// The indices of a block's coefficients in the order in which they are written: the zigzag along its diagonals.
 const ZIGZAG: [u8; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,
     28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54,
     47, 55, 62, 63,
 ];
 
-/// A Huffman code: how many symbols have 1, 2, … 16 bits, and the symbols.
+/// A Huffman code: the numbers of symbols with 1, 2, … 16 bits, and the symbols.
 struct Huffman {
     lengths: [u8; 16],
     symbols: &'static [u8],
 }
 
-/// For the differences of the blocks' means: a symbol is a number of bits.
+/// For DC coefficients, as differences from the previous block: a symbol is a number of bits.
 const MEANS: Huffman = Huffman {
     lengths: [0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0],
     symbols: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
 };
 
-/// For other coefficients: a symbol is 16 times the number of zeros before it, plus its number of bits.
+/// For AC coefficients: a symbol is 16 times the number of zeros before the coefficient, plus its number of bits.
 const OTHERS: Huffman = Huffman {
     lengths: [0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 125],
     symbols: &[
@@ -73,7 +73,7 @@ const OTHERS: Huffman = Huffman {
 };
 
 impl Huffman {
-    /// For each symbol its code and how many bits that has.
+    /// The code of each symbol, and its number of bits.
     fn codes(&self) -> [(u32, u32); 256] {
         let mut codes = [(0, 0); 256];
         let (mut code, mut symbols) = (0, self.symbols.iter());
@@ -104,7 +104,7 @@ fn encode(image: &Image, width: u16, height: u16, quality: u32, out: &mut dyn Wr
         out.write_all(&[0xff, 0xdb, 0, 67, number])?;
         out.write_all(&ZIGZAG.map(|place| table[usize::from(place)]))?;
     }
-    // A frame: 8 bits; of each component its number, one sample a pixel, and its table of steps.
+    // The frame header: 8 bits per sample; for each component its number, one sample per pixel, and its quantization table.
     let [[w, x], [h, y]] = [width.to_be_bytes(), height.to_be_bytes()];
     out.write_all(&[0xff, 0xc0, 0, 8 + 3 * n, 8, h, y, w, x, n])?;
     (0..n).try_for_each(|c| out.write_all(&[c + 1, 0x11, c.min(1)]))?;
@@ -113,7 +113,7 @@ fn encode(image: &Image, width: u16, height: u16, quality: u32, out: &mut dyn Wr
         out.write_all(&code.lengths)?;
         out.write_all(code.symbols)?;
     }
-    // A scan: all components with the same codes.
+    // The scan header: all components, with their Huffman codes.
     out.write_all(&[0xff, 0xda, 0, 6 + 2 * n, n])?;
     (0..n).try_for_each(|c| out.write_all(&[c + 1, 0]))?;
     out.write_all(&[0, 63, 0])?;
@@ -150,13 +150,12 @@ fn encode(image: &Image, width: u16, height: u16, quality: u32, out: &mut dyn Wr
             }
         }
     }
-    // Ones up to the next byte.
+    // The last byte is filled with ones.
     bits.put(0x7f, 7)?;
     out.write_all(&[0xff, 0xd9])
 }
 
-/// A component of a block: brightness, or the difference of blue or red to it, around zero. The last row and column go on
-/// beyond the image.
+/// The samples of a block for one component (Y, Cb or Cr), centered at zero. The last row and column of the image are repeated beyond it.
 fn samples(image: &Image, left: u32, top: u32, component: usize) -> [f32; 64] {
     std::array::from_fn(|i| {
         let x = (left as usize + i % SIDE).min(image.width as usize - 1);
@@ -173,7 +172,7 @@ fn samples(image: &Image, left: u32, top: u32, component: usize) -> [f32; 64] {
     })
 }
 
-/// The factors of the discrete cosine transform: for each frequency, those of the samples.
+/// The matrix of the discrete cosine transform: a row of factors for each frequency.
 fn cosines() -> [[f32; SIDE]; SIDE] {
     std::array::from_fn(|u| {
         let scale = if u == 0 { 0.125_f64.sqrt() } else { 0.5 };
@@ -191,20 +190,20 @@ fn transform(samples: &[f32; 64], cosines: &[[f32; SIDE]; SIDE]) -> [f32; 64] {
 /// Writes bits, the highest first.
 struct Bits<'a> {
     out: &'a mut dyn Write,
-    /// The bits that make no byte yet, and their number.
+    /// The bits that do not fill a byte yet, and their number.
     pending: u32,
     n: u32,
 }
 
 impl Bits<'_> {
-    /// At most 16 bits.
+    /// Writes at most 16 bits.
     fn put(&mut self, bits: u32, n: u32) -> std::io::Result<()> {
         self.pending = self.pending << n | bits;
         self.n += n;
         while self.n >= 8 {
             self.n -= 8;
             let byte = (self.pending >> self.n) as u8;
-            // A zero tells it from a marker.
+            // A zero byte after 255 tells data from a marker.
             self.out.write_all(if byte == 0xff { &[0xff, 0] } else { std::slice::from_ref(&byte) })?;
         }
         self.pending &= (1 << self.n) - 1;
@@ -216,7 +215,8 @@ impl Bits<'_> {
         self.put(code, n)
     }
 
-    /// A number after that many zeros: its symbol, and its bits; of a negative number those of the number below.
+    /// A coefficient after this many zeros: the code of its symbol, then its bits. A negative number is written as the low bits of the number
+    /// minus 1.
     fn number(&mut self, codes: &[(u32, u32); 256], zeros: usize, number: i32) -> std::io::Result<()> {
         let n = 32 - number.unsigned_abs().leading_zeros();
         self.symbol(codes, zeros << 4 | n as usize)?;

@@ -101,8 +101,7 @@ fn wrong_assembly_is_told_and_survived() {
                 Some(d) => {
                     println!("{what}: {}: {}", d.code, d.message);
                     assert!(d.message.contains(expected) && expected != "none", "{what}: {}", d.message);
-                    let code = if expected.contains("of type") { "limitation" } else { "invalid-asm" };
-                    assert_eq!(d.code, code, "{what}: {}", d.message);
+                    assert_eq!(d.code, "invalid-asm", "{what}: {}", d.message);
                     // A fault that appears only beside other code has no place.
                     let has_place = !d.message.contains("already defined");
                     assert_eq!(d.primary.span.lo, if has_place { 5 } else { 0 }, "{what}");

@@ -164,9 +164,19 @@ fn names_of_cpus_are_known() {
         ("aarch64-unknown-linux-gnu", "x86-64-v3", "unknown-cpu", "there is no aarch64 CPU `x86-64-v3`"),
         ("aarch64-unknown-linux-gnu", "native", "unknown-cpu", "the CPU of this machine"),
         ("x86_64-unknown-linux-gnu", "x86-64-v2,x86-64v3", "unknown-cpu", "did you mean `x86-64-v3`?"),
-        ("x86_64-unknown-linux-gnu", "x86-64-v2,znver4", "limitation", "functions for `znver4` and other CPUs"),
-        ("x86_64-pc-windows-gnu", "x86-64-v2,x86-64-v3", "limitation", "cannot choose among them"),
-        ("aarch64-unknown-linux-gnu", "generic,cortex-a72", "limitation", "cannot choose among them"),
+        ("x86_64-unknown-linux-gnu", "x86-64-v2,znver4", "limitation", "and `znver4` is none"),
+        (
+            "x86_64-pc-windows-gnu",
+            "x86-64-v2,x86-64-v3",
+            "limitation",
+            "cannot choose among functions for several CPUs",
+        ),
+        (
+            "aarch64-unknown-linux-gnu",
+            "generic,cortex-a72",
+            "limitation",
+            "cannot choose among functions for several CPUs",
+        ),
     ] {
         if cpu == "native" && cfg!(target_arch = "aarch64") {
             continue;

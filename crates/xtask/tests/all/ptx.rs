@@ -70,16 +70,24 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
 
 /// For each body and options the error.
 const ERRORS: &[(&str, Texts, &str)] = &[
-    ("wait_for_copies();", &[], "`llvm.nvvm.cp.async.wait.all` on `sm_75`: GPUs have it from `sm_80` on"),
+    (
+        "wait_for_copies();",
+        &[],
+        "`llvm.nvvm.cp.async.wait.all` is an operation of GPUs from `sm_80` on, which `sm_75` does not have",
+    ),
     ("let mut r = 0; asm(\"mov.u32 %0, %3;\" : \"=r\"(r)); a(i) = r as f32;", &[], "there is no operand `$3`"),
     ("nothing();", &[], "there is no `llvm.nvvm.no.such.thing`"),
-    ("nothing();", &["--device", "host"], "`llvm.nvvm.no.such.thing`, an operation of GPUs, in code of the CPU"),
+    ("nothing();", &["--device", "host"], "code of the CPU calls `llvm.nvvm.no.such.thing`, an operation of GPUs"),
     (
         "a(0) = pow_d(b(0) as f64, 2.0) as f32;",
         &[],
-        "PTX with `pow`, a function of NVIDIA's libdevice, which was not found",
+        "error[no-libdevice]: PTX needs NVIDIA's libdevice for `pow`, and it was not found",
     ),
-    ("let s = reserve_shared[f32](20000); a(0) = s(i);", &[], "reserves more than 48 KiB of memory of the block"),
+    (
+        "let s = reserve_shared[f32](20000); a(0) = s(i);",
+        &[],
+        "a kernel reserves 80000 bytes of memory of the block, and one of this GPU has at most 49152",
+    ),
     ("a(0) = 1f;", &["--cuda", "sm_60"], "known are sm_100, "),
 ];
 
