@@ -152,7 +152,7 @@ pub(crate) fn ptx(options: &Options, module: &Module) -> Result<Vec<u8>, Box<Dia
     }
     let own = with_own_math(module)?;
     if let Some((name, span)) = needs_libdevice(&own) {
-        return Err(Box::new(no_libdevice::missing(span, &name)));
+        return Err(Box::new(no_libdevice::missing(span, name)));
     }
     assembly(options, &own, target, None)
 }
