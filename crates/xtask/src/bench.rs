@@ -1,6 +1,6 @@
-//! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, matrix products, sorting, lanes, specialized interpreters, variants made at run time, rays, alignments, evaluation at compile time, growth of
-//! compile times with large programs.
+//! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur against C, parallel
+//! loops, matrix products, sorting, lanes, specialized interpreters, variants made at run time, Python, rays, alignments, evaluation at
+//! compile time, growth of compile times with large programs.
 //!
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
 //! it is slow.
@@ -134,6 +134,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
+    if wanted("python") {
+        let block = python()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
     if wanted("rays") {
         let block = rays::run()?;
         print!("{block}");
@@ -172,6 +177,31 @@ fn variants() -> Result<String, String> {
         text += &printed(Command::new(python).arg(root().join("bench/peers/filter/filter.py")))?;
     }
     Ok(text + "\n")
+}
+
+/// `x bench python`: filters and loops from Python, beside Numba and OpenCV.
+fn python() -> Result<String, String> {
+    let python = root().join("out/peers/bin/python");
+    if !python.is_file() {
+        return Ok("from Python: not measured: there is no out/peers, which bench/peers/install.sh makes\n\n".into());
+    }
+    let mut build = Command::new("cargo");
+    crate::sh(build.current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala-python"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let folder = root().join("out/bench/python");
+    let package = folder.join("nyala");
+    let _ = std::fs::remove_dir_all(&package);
+    let linked = std::fs::create_dir_all(&package).and_then(|()| {
+        for entry in std::fs::read_dir(root().join("crates/python/python/nyala"))? {
+            let entry = entry?;
+            std::os::unix::fs::symlink(entry.path(), package.join(entry.file_name()))?;
+        }
+        std::os::unix::fs::symlink(target.join("release/libnyala_python.so"), package.join("_native.abi3.so"))
+    });
+    linked.map_err(|e| format!("{}: {e}", package.display()))?;
+    let mut bench = Command::new(python);
+    bench.env("PYTHONPATH", &folder).env("PYTHONDONTWRITEBYTECODE", "1").arg(root().join("bench/python/bench.py"));
+    Ok(format!("from Python\n{}\n", printed(&mut bench)?))
 }
 
 /// What a command prints.
