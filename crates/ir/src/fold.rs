@@ -447,8 +447,13 @@ fn fold_extract(w: &mut World, mut agg: Val, idx: u64) -> Option<Val> {
             }
             Node::Op(Op::Insert) => {
                 let (base, at, v) = (w.args(agg)[0], w.args(agg)[1], w.args(agg)[2]);
-                if w.as_lit(at)? == idx {
+                let at = w.as_lit(at)?;
+                if at == idx {
                     return Some(v);
+                }
+                // Past the end, it is a fault, which is left to the run.
+                if at >= w.types.n_parts(w.ty(agg))? {
+                    return None;
                 }
                 agg = base;
             }

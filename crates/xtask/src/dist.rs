@@ -122,7 +122,7 @@ fn wheel(made: &Path, folder: &Path, llvm: &Path) -> Result<(), String> {
 const PYTHON: &str = r#"
 import nyala
 m = nyala.compile("extern fn pow5(x: i32) -> i32 { x * x * x * x * x }")
-llvm = {line.split()[-1] for line in open("/proc/self/maps") if "libLLVM" in line}
+llvm = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps") if "libLLVM" in line}
 print(m.pow5(2), *llvm)
 "#;
 

@@ -33,7 +33,9 @@ fn examples_are_programs_in_c() {
         let mut cc = Command::new("cc");
         cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wstrict-aliasing=2", "-Werror"]);
         // The text that lesson 13 searches is known: gcc warns of an index below 0 behind a condition that always holds.
-        cc.args(["-Wno-error=array-bounds", "-Wno-unused-parameter", "-ffp-contract=off", "-o"]).arg(&program).arg(&text);
+        cc.args(["-Wno-error=array-bounds", "-Wno-unused-parameter", "-ffp-contract=off", "-o"])
+            .arg(&program)
+            .arg(&text);
         sh(cc.arg(runtime()).args(["-lm", "-lpthread", "-ldl"]));
         let printed = sh(&mut Command::new(&program));
         let source = std::fs::read_to_string(&source).expect("the source");
