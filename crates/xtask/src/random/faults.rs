@@ -232,9 +232,11 @@ fn join(bodies: &[String]) -> String {
         program,
         "fn main(argc: i32, argv: &[&[u8]]) -> i32 {{\n    let at = (argv(1)(0) - '0') as i32 * 10 + (argv(1)(1) - '0') as i32;"
     );
-    // Called twice, each stays a function. In one function, equal computations of two programs are one, and have one place.
-    for (i, never) in (0..bodies.len()).flat_map(|i| [(i, 0), (i, 100)]) {
-        let _ = writeln!(program, "    if at == {} {{ print_i32(b{i}::run_{i}(argc - 2)) }}", i + never);
+    // Called twice, with other arguments, each stays a function. In one function, equal computations of two programs are one, and have
+    // one place.
+    for i in 0..bodies.len() {
+        let _ = writeln!(program, "    if at == {i} {{ print_i32(b{i}::run_{i}(argc - 2)) }}");
+        let _ = writeln!(program, "    if at == {} {{ print_i32(b{i}::run_{i}(at)) }}", i + 100);
     }
     program + "    0\n}\n"
 }
