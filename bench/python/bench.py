@@ -57,11 +57,11 @@ fn @fast rounds(cr: f32, ci: f32) -> i32 {
     i
 }
 extern fn @fast render(out: &mut [i32], width: i32, height: i32) -> () {
-    for y in par(%d, 0, height) {
+    for y in par(0, height) {
         for x in vec(16, 0, width) { out(y * width + x) = rounds(-2f + x as f32 * 3f / width as f32, -1f + y as f32 * 2f / height as f32); }
     }
 }
-""" % THREADS
+"""
 
 
 def ours(what):
@@ -96,8 +96,8 @@ def by_numba(what):
             h, w = image.shape
             for y in numba.prange(h):
                 for x in range(w):
-                    at = [max(y - 2, 0), max(y - 1, 0), y, min(y + 1, h - 1), min(y + 2, h - 1)]
-                    rows[y, x] = (image[at[0], x] + image[at[4], x]) + 4 * (image[at[1], x] + image[at[3], x]) + 6 * image[y, x]
+                    a, b, c, d = max(y - 2, 0), max(y - 1, 0), min(y + 1, h - 1), min(y + 2, h - 1)
+                    rows[y, x] = (image[a, x] + image[d, x]) + 4 * (image[b, x] + image[c, x]) + 6 * image[y, x]
             for y in numba.prange(h):
                 for x in range(2, w - 2):
                     out[y, x] = (rows[y, x - 2] + rows[y, x + 2] + 4 * (rows[y, x - 1] + rows[y, x + 1]) + 6 * rows[y, x]) / numpy.float32(256)
