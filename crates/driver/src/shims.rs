@@ -49,7 +49,7 @@ impl Graph {
     }
 }
 
-/// What is known of the arrays of an element loop.
+/// What the code of an element loop assumes of its operands: which are single numbers, and whether arrays are contiguous.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Elements {
     /// By a bit for each parameter, which is a single number for all elements.

@@ -136,7 +136,7 @@ impl Untyped {
         }
     }
 
-    /// The same as a page in HTML, as for [`Program::explain_html`]: of the program, or of the variant.
+    /// What partial evaluation did, as a page in HTML like that of [`Program::explain_html`]: of the program, or of the variant.
     ///
     /// # Errors
     /// As there.

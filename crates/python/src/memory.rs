@@ -24,7 +24,7 @@ pub enum Form {
     Struct(String, usize, Vec<(String, usize, Memory)>),
 }
 
-/// What is wrong with a value: the part, as in `.x` or `[2]`, and the fault.
+/// A value of Python that does not fit a type of Impala: which part of it does not, as in `.x` or `[2]`, and why.
 pub struct Misfit {
     pub part: String,
     pub fault: Fault,
@@ -62,7 +62,7 @@ impl Misfit {
         }
     }
 
-    /// The same, in a part of another value.
+    /// The misfit of a value that is itself the part `part` of another value.
     fn within(self, part: &str) -> Misfit {
         Misfit { part: format!("{part}{}", self.part), ..self }
     }

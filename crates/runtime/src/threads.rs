@@ -592,7 +592,7 @@ pub extern "C" fn nyala_sync(handle: i32) {
     }
 }
 
-/// What is locked while the process forks, so that no thread that the child lacks holds it.
+/// The locks of this module, which the forking thread holds during `fork`: the child lacks other threads, which could never release them.
 struct Forking {
     _making: MutexGuard<'static, ()>,
     large: MutexGuard<'static, Vec<(usize, Arc<ThreadPool>)>>,
