@@ -74,8 +74,11 @@ pub fn insert_undefined_checks(module: &mut Module) {
         is_written: foreign(IS_WRITTEN, &[bytes, i64], &[bool_ty]),
         keep: foreign(KEEP, &[bytes, i64, bool_ty], &[]),
     };
+    // As they are before this pass adds to them.
+    let signatures: Vec<(usize, Vec<Ty>)> = module.funcs.iter().map(|f| (f.params.len(), f.rets.clone())).collect();
+    let concerned: FxHashSet<Func> = told.params.iter().map(|p| p.0).chain(told.results.iter().copied()).collect();
     for (f, values) in own.into_iter().zip(values) {
-        values.check(module, f, &stand_ins, &told, &is_foreign);
+        values.check(module, f, &stand_ins, &told, &concerned, &signatures, &is_foreign);
     }
 }
 
@@ -293,8 +296,17 @@ impl Undefined {
         Undefined { all, needed }
     }
 
-    fn check(self, module: &mut Module, f: Func, stand_ins: &StandIns, told: &Told, is_foreign: &[bool]) {
-        let knows = |g: Func| told.results.contains(&g) || told.params.iter().any(|p| p.0 == g);
+    fn check(
+        self,
+        module: &mut Module,
+        f: Func,
+        stand_ins: &StandIns,
+        told: &Told,
+        concerned: &FxHashSet<Func>,
+        signatures: &[(usize, Vec<Ty>)],
+        is_foreign: &[bool],
+    ) {
+        let knows = |g: Func| concerned.contains(&g);
         let function = &module.funcs[f.idx()];
         let calls = |i: &Inst| matches!(i.op, InstOp::Call(g) if knows(g));
         let jumps = |b: &BlockData| matches!(b.term, Terminator::TailCall { callee: Callee::Func(g), .. } if knows(g));
@@ -302,7 +314,6 @@ impl Undefined {
         if function.blocks.is_empty() || self.all.is_empty() && !concerns && !knows(f) {
             return;
         }
-        let signatures: Vec<(usize, Vec<Ty>)> = module.funcs.iter().map(|f| (f.params.len(), f.rets.clone())).collect();
         let function = &mut module.funcs[f.idx()];
         let mut code = Code::new(&mut module.types, function);
         let mut pass = Pass { told_of: FxHashMap::default(), undefined: &self, told };
@@ -341,7 +352,7 @@ impl Undefined {
             let mut tested: FxHashSet<Value> = FxHashSet::default();
             for inst in std::mem::take(&mut code.function.blocks[b.idx()].insts) {
                 code.span = inst.span;
-                pass.inst(&mut code, inst, stand_ins, &signatures, is_foreign, &mut tested);
+                pass.inst(&mut code, inst, stand_ins, signatures, is_foreign, &mut tested);
             }
             if let Terminator::Branch { cond, .. } = code.function.block(code.current).term {
                 pass.require(&mut code, &[cond], stand_ins.report, &mut tested);
