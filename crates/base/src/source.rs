@@ -1,7 +1,7 @@
 //! Source files, places in them, and the calls by which code of a place came where it is.
 
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 crate::define_id!(
     /// One source file of a [`Sources`].
@@ -156,6 +156,38 @@ struct File {
     text: String,
     /// Byte offset of the start of each line.
     lines: Vec<u32>,
+    sections: OnceLock<Vec<Section>>,
+}
+
+/// Lines of a file that move together: from one that begins with a letter up to the next one, in most files an item.
+#[derive(Debug, PartialEq, Eq)]
+struct Section {
+    /// The first line, from 1.
+    line: usize,
+    /// The beginning of that line, and a number if others of the file begin with the same. There is no `#` in it.
+    name: String,
+}
+
+impl File {
+    fn sections(&self) -> &[Section] {
+        self.sections.get_or_init(|| {
+            let mut known: FxHashMap<&str, usize> = FxHashMap::default();
+            let mut sections = vec![Section { line: 1, name: String::new() }];
+            for (i, &start) in self.lines.iter().enumerate() {
+                let line = self.text.get(start as usize..).unwrap_or_default();
+                if !line.starts_with(|c: char| c.is_alphabetic()) {
+                    continue;
+                }
+                let end = line.find(['(', '{', '=', ';', ':', '#', '\n']).unwrap_or(line.len());
+                let name = line[..end].trim_end();
+                let n = known.entry(name).or_default();
+                *n += 1;
+                let name = if *n > 1 { format!("{name};{n}") } else { name.to_string() };
+                sections.push(Section { line: i + 1, name });
+            }
+            sections
+        })
+    }
 }
 
 impl Sources {
@@ -167,7 +199,7 @@ impl Sources {
         let text = text.into();
         let mut lines = vec![0];
         lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
-        self.files.push(Arc::new(File { name: name.into(), text, lines }));
+        self.files.push(Arc::new(File { name: name.into(), text, lines, sections: OnceLock::new() }));
         FileId(self.files.len() as u32 - 1)
     }
 
@@ -187,6 +219,29 @@ impl Sources {
     pub fn line(&self, span: Span) -> usize {
         let Some(file) = self.files.get(span.file.0 as usize) else { return 0 };
         file.lines.partition_point(|&l| l <= span.lo)
+    }
+
+    /// The number of the section in which a span starts, and the line there, from 0. Lines of a section move together: an edit in
+    /// front of the section changes neither.
+    pub fn section(&self, span: Span) -> (usize, usize) {
+        let Some(file) = self.files.get(span.file.0 as usize) else { return (0, 0) };
+        let (sections, line) = (file.sections(), self.line(span));
+        let section = sections.partition_point(|s| s.line <= line).saturating_sub(1);
+        (section, line - sections[section].line)
+    }
+
+    /// The name of a section, which [`Sources::section_line`] understands: that of its file, and what its first line begins with.
+    pub fn section_name(&self, file: FileId, section: usize) -> String {
+        let name = self.files.get(file.0 as usize).and_then(|f| f.sections().get(section)).map_or("", |s| &s.name);
+        format!("{}#{name}", self.name(file))
+    }
+
+    /// The file and the line, from 1, of a line, from 0, of the section with this name.
+    pub fn section_line<'n>(&self, name: &'n str, line: usize) -> Option<(&'n str, usize)> {
+        let (file, section) = name.rsplit_once('#')?;
+        let found = self.files.iter().find(|f| f.name == file)?;
+        let first = found.sections().iter().find(|s| s.name == section)?.line;
+        Some((file, first + line))
     }
 
     /// The span of a line, from 1, of the file with this name, without surrounding space.
@@ -221,6 +276,27 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_a_section_move_together() {
+        let text = "// first\nfn f(x: i32) {\n    x\n}\n\nfn f() {\n\n}\nstatic x#y\n 1";
+        for above in ["", "\n\n", "use std::sort::*;\n// more\n"] {
+            let mut sources = Sources::new();
+            let file = sources.add("a#b", format!("{above}{text}"));
+            let place = |at: usize| Span::new(file, above.len() + at, above.len() + at + 1);
+            let section = |at: usize| {
+                let (section, line) = sources.section(place(at));
+                (sources.section_name(file, section), line)
+            };
+            assert_eq!(section(text.find("    x").unwrap()), ("a#b#fn f".into(), 1));
+            assert_eq!(section(text.find("\n\n}").unwrap() + 2), ("a#b#fn f;2".into(), 2));
+            assert_eq!(section(text.len() - 1), ("a#b#static x".into(), 1));
+            let line = sources.line(place(text.len() - 1));
+            assert_eq!(sources.section_line("a#b#static x", 1), Some(("a#b", line)));
+            assert_eq!(sources.section_line("a#c#static x", 1), None);
+            assert_eq!(sources.section_line("a#b", 1), None);
+        }
+    }
 
     #[test]
     fn calls_around_code() {

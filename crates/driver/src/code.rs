@@ -21,12 +21,13 @@ pub struct Code {
     pub emitted: Emitted,
 }
 
-fn llvm_options(options: &Options) -> nyala_gen_llvm::Options {
+pub(crate) fn llvm_options(options: &Options) -> nyala_gen_llvm::Options {
     nyala_gen_llvm::Options {
         opt_level: options.opt_level,
         more_cpus: options.more_cpus.clone(),
         vector_width: options.vector_width,
         sanitizer: options.sanitizer,
+        max_unit: options.max_unit,
         ..Default::default()
     }
 }
@@ -42,8 +43,14 @@ impl Code {
             |r| {
                 let own = |span| r.own_place(span);
                 let calls = options.debug.then_some(&*r.calls);
-                let lines =
-                    folder.map(|folder| nyala_gen_llvm::Lines { sources: &r.sources, folder, own: &own, calls });
+                let sources = &r.sources;
+                let lines = folder.map(|folder| nyala_gen_llvm::Lines {
+                    sources,
+                    folder,
+                    own: &own,
+                    calls,
+                    in_sections: false,
+                });
                 nyala_gen_llvm::emit_module(&flat.module, &llvm_options(options), lines)
             },
             |_| 0,

@@ -57,7 +57,7 @@ impl Flat {
         let cc = compiler(&text, self.options.opt_level);
         let kept = self.options.cache.clone().map(|cache| (cache.key_of_c(&text, &cc), cache));
         if let Some(object) = kept.as_ref().and_then(|(key, cache)| cache.get(key)) {
-            return Loaded::of(&self.options, report, &object, libraries, &[]);
+            return Loaded::of(&self.options, report, &[object], libraries, &[]);
         }
         let size = |object: &Result<Vec<u8>, _>| object.as_ref().map_or(0, Vec::len);
         let object = report.time(&self.options, "cc", |_| compile(cc, &text), size);
@@ -65,7 +65,7 @@ impl Flat {
         if let Some((key, cache)) = kept {
             cache.put(&key, &object);
         }
-        Loaded::of(&self.options, report, &object, libraries, &[])
+        Loaded::of(&self.options, report, &[object], libraries, &[])
     }
 }
 

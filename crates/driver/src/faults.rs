@@ -18,7 +18,8 @@ impl Loaded {
 }
 
 fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
-    let own = jit.locate(fault.instruction);
+    let locate = |address| jit.locate(address).map(|place| in_file(place, sources));
+    let own = locate(fault.instruction);
     // A trap of foreign code means what its authors want.
     let kind = match fault.kind {
         FaultKind::Trap if own.is_none() => FaultKind::Instruction,
@@ -32,7 +33,7 @@ fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
         }
         None => {
             // A return address follows the call.
-            let caller = fault.stack.iter().find_map(|&word| jit.locate(word.wrapping_sub(1)));
+            let caller = fault.stack.iter().find_map(|&word| locate(word.wrapping_sub(1)));
             if let Some(place) = &caller {
                 about.push_str(&format!(" in a foreign function called by `{}`", place.function));
             }
@@ -58,6 +59,21 @@ fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
         FaultKind::Arithmetic => division_fault::error(span, about),
         FaultKind::Instruction => illegal_instruction::error(span, about),
         FaultKind::Trap => undefined_code::error(span, about),
+    }
+}
+
+/// A place in a file. Code has it in a section of one, if it was not made for debuggers.
+pub(crate) fn in_file(place: Place, sources: &Sources) -> Place {
+    let found = |name: &str| {
+        let (file, line) = sources.section_line(name, (place.line as usize).checked_sub(1)?)?;
+        Some((file.to_string(), line as u32))
+    };
+    let found = found(&place.file).or_else(|| found(place.file.trim_start_matches('/')));
+    // Code of no line.
+    let of_file = || place.file.rsplit_once('#').map(|(file, _)| (file.to_string(), place.line));
+    match found.or_else(|| of_file().filter(|_| place.line == 0)) {
+        Some((file, line)) => Place { file, line, ..place },
+        None => place,
     }
 }
 

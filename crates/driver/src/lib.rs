@@ -39,6 +39,7 @@ pub mod shims;
 mod statics;
 pub mod testing;
 pub mod tuning;
+mod units;
 pub mod variants;
 
 pub use code::Code;

@@ -43,6 +43,8 @@ pub struct Options {
     pub offline: bool,
     /// Where native code is kept between runs.
     pub cache: Option<cache::Objects>,
+    /// Limit on the instructions of functions that LLVM compiles together for a program in memory.
+    pub max_unit: usize,
     /// The device that kernels run on (`--device`).
     pub device: Device,
     /// The code of kernels for CUDA: PTX for an architecture such as `sm_90`, or [`CUDA_SOURCE`]; `None` is PTX for
@@ -112,6 +114,7 @@ impl Default for Options {
             locked: false,
             offline: false,
             cache: None,
+            max_unit: nyala_gen_llvm::MAX_UNIT,
             device: Device::Own,
             cuda: None,
             amdgpu: None,

@@ -1,7 +1,6 @@
 //! Running programs: compiled in memory, or by the interpreter.
 
 use crate::Options;
-use crate::code::Code;
 use crate::diagnostics::{cannot_write, entry_type, no_entry};
 use crate::flat::Flat;
 use crate::graph::{Graph, Residual};
@@ -55,10 +54,8 @@ impl Flat {
             let limited = limitation::error(Span::NONE, message, "leave out `--cpu`, or name one CPU");
             return Err(self.report.clone().report(limited));
         }
-        // With lines, for reports of the program's own faults.
-        let mut code = Code::of(self, Some(""))?;
-        let object = code.object()?;
-        Loaded::of(&self.options, code.report, &object, libraries, symbols)
+        let (report, objects) = self.objects()?;
+        Loaded::of(&self.options, report, &objects, libraries, symbols)
     }
 }
 
@@ -74,11 +71,11 @@ pub(crate) fn at_declaration(mut error: Diagnostic, module: &Module) -> Diagnost
 }
 
 impl Loaded {
-    /// Links an object in memory.
+    /// Links objects in memory.
     pub(crate) fn of(
         options: &Options,
         mut report: Report,
-        object: &[u8],
+        objects: &[Vec<u8>],
         libraries: &[PathBuf],
         symbols: &[(&str, usize)],
     ) -> Result<Loaded, Failed> {
@@ -87,7 +84,7 @@ impl Loaded {
             if !symbols.is_empty() {
                 jit.define(symbols)?;
             }
-            jit.add_object(object)?;
+            objects.iter().try_for_each(|object| jit.add_object(object))?;
             if options.debug {
                 jit.tell_debuggers();
             }
@@ -110,7 +107,10 @@ impl Loaded {
     /// # Errors
     /// The file cannot be written.
     pub fn write_jitdump(&self, folder: &Path) -> Result<PathBuf, Failed> {
-        self.jit.dump(folder).map_err(|e| self.report.of_run().report(cannot_write::file(folder, e)))
+        let sources = &self.report.sources;
+        self.jit
+            .dump(folder, &|place| crate::faults::in_file(place, sources))
+            .map_err(|e| self.report.of_run().report(cannot_write::file(folder, e)))
     }
 
     /// Calls an exported function without parameters whose result is an integer of 32 bits.

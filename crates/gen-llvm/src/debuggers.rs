@@ -124,7 +124,11 @@ const DEBUG_INFO: u32 = 2;
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn dump(objects: &[(&[u8], u64)], folder: &Path) -> std::io::Result<PathBuf> {
+pub(crate) fn dump(
+    objects: &[(&[u8], u64)],
+    folder: &Path,
+    in_file: &dyn Fn(locate::Place) -> locate::Place,
+) -> std::io::Result<PathBuf> {
     let path = folder.join(format!("jit-{}.dump", std::process::id()));
     let mut file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
     let mut out = Vec::new();
@@ -138,7 +142,8 @@ pub(crate) fn dump(objects: &[(&[u8], u64)], folder: &Path) -> std::io::Result<P
     for &(object, start) in objects {
         let Ok(parsed) = object::File::parse(object) else { continue };
         let Some(text) = parsed.section_by_name(".text") else { continue };
-        let places = locate::places(object).map_or(Vec::new(), |p| p.places);
+        let mut places = locate::places(object).map_or(Vec::new(), |p| p.places);
+        places.iter_mut().for_each(|(_, place)| *place = in_file(place.clone()));
         for symbol in parsed.symbols().filter(|s| s.section_index() == Some(text.index()) && s.size() > 0) {
             let (offset, size) = (symbol.address() - text.address(), symbol.size());
             let (address, name) = (start + offset, symbol.name().unwrap_or(""));

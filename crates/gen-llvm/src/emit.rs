@@ -8,17 +8,19 @@ use crate::diagnostics::{bug, too_large, unknown_target};
 use crate::function::emit_function;
 use crate::options::Options;
 use crate::origins::{Lines, Origins};
-use crate::types::Layouts;
+use crate::types::{Layouts, RetClass};
+use crate::units::{self, Names, Unit, Units};
 use crate::{gpu, versions};
 use nyala_base::diagnostics::duplicate_symbol;
-use nyala_base::{Diagnostic, Id, graph};
+use nyala_base::{Diagnostic, Id, Span, graph};
 use nyala_flat::escape::Escapes;
 use nyala_flat::refcount::Frames;
-use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
+use nyala_flat::{Callee, Const, Def, Func, Function, Global, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Arch, Prim, Target, Ty, TyKind, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// A CPU that functions are compiled for.
 struct Version {
@@ -26,10 +28,31 @@ struct Version {
     /// Text after the attributes of its functions.
     attributes: String,
     /// Names of internal functions.
-    funcs: Vec<String>,
+    funcs: FxHashMap<Func, String>,
     /// Names of their entries for C: of callbacks and, if there are several versions, of exported functions.
-    entries: Vec<String>,
+    entries: FxHashMap<Func, String>,
 }
+
+/// The unit that is emitted, if that is not the whole module.
+#[derive(Clone, Copy)]
+struct Part<'u> {
+    units: &'u Units,
+    index: usize,
+}
+
+impl<'u> Part<'u> {
+    fn unit(self) -> &'u Unit {
+        &self.units.all[self.index]
+    }
+
+    /// Whether a function is defined by another unit.
+    fn is_outside(self, func: Func) -> bool {
+        self.units.unit_of[func.idx()] != Some(self.index) && self.unit().copies.binary_search(&func).is_err()
+    }
+}
+
+/// The linkage of what another unit defines, too.
+const COPY: &str = "available_externally ";
 
 /// Metadata of origins has smaller numbers.
 const FIRST_METADATA: usize = 1_000_000_000;
@@ -38,6 +61,8 @@ const FIRST_METADATA: usize = 1_000_000_000;
 pub(crate) struct Emitter<'m> {
     pub module: &'m Module,
     pub options: &'m Options,
+    part: Option<Part<'m>>,
+    names: Names,
     /// Calling convention of internal functions, followed by a space.
     pub cc: &'static str,
     pub layouts: Layouts<'m>,
@@ -47,7 +72,7 @@ pub(crate) struct Emitter<'m> {
     /// With several versions, the names by which statics refer to functions, and the functions that they refer to.
     indirect_names: Vec<String>,
     indirect: BTreeSet<Func>,
-    globals: Vec<String>,
+    globals: FxHashMap<GlobalId, String>,
     /// Foreign symbols with their first declaration.
     declared: BTreeMap<String, String>,
     /// Foreign functions whose addresses are taken.
@@ -121,73 +146,161 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// Emits a module as LLVM text, with functions and lines of the source if `lines` is given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
+    let targets = targets(module, options)?;
+    let mut emitter = Emitter::new(module, options, targets, Facts::of(module), lines, None);
+    emitter.emit()?;
+    let symbols = module.funcs.iter().enumerate().map(|(i, f)| {
+        let id = Func::from_idx(i);
+        let own = emitter.versions.iter().flat_map(|v| [v.funcs.get(&id), v.entries.get(&id)]).flatten().cloned();
+        own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
+    });
+    let symbols = symbols.collect();
+    Ok(emitter.finish(symbols).0)
+}
+
+/// Emits a module as the texts of its units, see [`crate::units`]. Each refers to symbols of the others.
+pub fn emit_units(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Vec<Emitted>, Box<Diagnostic>> {
+    let Some(units) = units::cut(module, options.max_unit).filter(|_| options.more_cpus.is_empty()) else {
+        return Ok(vec![emit_module(module, options, lines)?]);
+    };
+    let targets = targets(module, options)?;
+    let mut facts = Facts::of(module);
+    let mut all = Vec::with_capacity(units.all.len());
+    for index in 0..units.all.len() {
+        let part = Part { units: &units, index };
+        let mut emitter = Emitter::new(module, options, targets.clone(), facts, lines, Some(part));
+        emitter.emit()?;
+        let (emitted, found) = emitter.finish(Vec::new());
+        all.push(emitted);
+        facts = found;
+    }
+    Ok(all)
+}
+
+/// The machines that a module is compiled for; an error if it cannot be compiled as it is.
+fn targets(module: &Module, options: &Options) -> Result<Vec<Target>, Box<Diagnostic>> {
     if module.target().is_gpu()
         && let Some(f) = module.funcs.iter().find(|f| matches!(f.linkage, Linkage::Exported(_) | Linkage::Callback))
     {
         return Err(Box::new(unknown_target::of_kernels(f.span, &module.target().triple)));
     }
-    let targets = versions::versions(module.target(), options)?;
-    // Symbols are fixed by the program; our own names must differ from them.
-    let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
-    let mut pick = |prefix: &str, name: &str, suffix: &str| {
-        let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
-        let mut picked = format!("{prefix}{clean}{suffix}");
-        let mut n = 0;
-        while !names.insert(picked.clone()) {
-            n += 1;
-            picked = format!("{prefix}{clean}.{n}{suffix}");
+    let mut exported: FxHashMap<&str, Span> = FxHashMap::default();
+    for function in &module.funcs {
+        if let Linkage::Exported(symbol) = &function.linkage
+            && let Some(first) = exported.insert(symbol, function.span)
+        {
+            return Err(Box::new(duplicate_symbol::error(function.span, symbol, first)));
         }
-        picked
-    };
-    let mut versions = Vec::new();
-    let several = targets.len() > 1;
-    for target in targets {
-        let suffix = if several { format!(".{}", target.cpu.as_deref().unwrap_or_default()) } else { String::new() };
-        let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name, &suffix)).collect();
-        let entry = |f: &Function| match &f.linkage {
-            Linkage::Callback => pick("callback.", &f.name, &suffix),
-            Linkage::Exported(symbol) if several => pick("", symbol, &suffix),
-            _ => String::new(),
-        };
-        let entries = module.funcs.iter().map(entry).collect();
-        let attributes = versions::attributes(&target, options, several);
-        versions.push(Version { target, attributes, funcs, entries });
     }
-    let indirect_names = match versions.len() {
-        1 => Vec::new(),
-        _ => module.funcs.iter().map(|f| pick("impala.", &f.name, ".any-cpu")).collect(),
-    };
-    let globals = module.globals.iter().map(|g| pick("static.", &g.name, "")).collect();
-    let mut emitter = Emitter {
-        module,
-        options,
-        cc: if module.target().tail_calls { "tailcc " } else { "" },
-        layouts: Layouts::new(&module.types, module.target().c_abi),
-        versions,
-        version: 0,
-        indirect_names,
-        indirect: BTreeSet::new(),
-        globals,
-        declared: BTreeMap::new(),
-        thunks: Vec::new(),
-        needs_splat: false,
-        jumping_group: jumping_groups(module),
-        origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
-        asm_checks: Vec::new(),
-        metadata: Vec::new(),
-        metadata_at: FxHashMap::default(),
-        escapes: Escapes::new(module),
-        frames: Frames::new(module),
-        out: String::new(),
-    };
-    emitter.emit()?;
-    let symbols = module.funcs.iter().enumerate().map(|(i, f)| {
-        let own = emitter.versions.iter().flat_map(|v| [&v.funcs[i], &v.entries[i]]).filter(|s| !s.is_empty()).cloned();
-        own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
-    });
-    let symbols = symbols.collect();
-    let target = module.target().clone();
-    Ok(Emitted { symbols, target, text: emitter.out, asm_checks: emitter.asm_checks })
+    versions::versions(module.target(), options)
+}
+
+/// What is known of a module, and found out as its parts are emitted.
+struct Facts<'m> {
+    groups: Vec<Option<u32>>,
+    /// Symbols are fixed by the program; our own names must differ from them.
+    symbols: Arc<FxHashSet<String>>,
+    escapes: Escapes<'m>,
+    frames: Frames<'m>,
+}
+
+impl<'m> Facts<'m> {
+    fn of(module: &'m Module) -> Facts<'m> {
+        Facts {
+            groups: jumping_groups(module),
+            symbols: Arc::new(module.funcs.iter().filter_map(Function::symbol).map(String::from).collect()),
+            escapes: Escapes::new(module),
+            frames: Frames::new(module),
+        }
+    }
+}
+
+impl<'m> Emitter<'m> {
+    fn new(
+        module: &'m Module,
+        options: &'m Options,
+        targets: Vec<Target>,
+        facts: Facts<'m>,
+        lines: Option<Lines<'m>>,
+        part: Option<Part<'m>>,
+    ) -> Emitter<'m> {
+        let mut names = Names::new(facts.symbols);
+        let mut versions = Vec::new();
+        let several = targets.len() > 1;
+        let funcs: Vec<Func> = match part {
+            Some(part) => part.unit().own.iter().chain(&part.unit().copies).copied().collect(),
+            None => (0..module.funcs.len()).map(Func::from_idx).collect(),
+        };
+        for target in targets {
+            let suffix =
+                if several { format!(".{}", target.cpu.as_deref().unwrap_or_default()) } else { String::new() };
+            let mut own_names = FxHashMap::default();
+            for &func in &funcs {
+                let shared = part.and_then(|part| part.units.funcs.get(&func));
+                let own = || names.pick("impala.", &module.func(func).name, &suffix);
+                own_names.insert(func, shared.cloned().unwrap_or_else(own));
+            }
+            let mut entries = FxHashMap::default();
+            for &func in &funcs {
+                let shared = part.and_then(|part| part.units.entries.get(&func));
+                let function = module.func(func);
+                let name = match &function.linkage {
+                    Linkage::Callback => match shared {
+                        Some(name) => name.clone(),
+                        None => names.pick("callback.", &function.name, &suffix),
+                    },
+                    Linkage::Exported(symbol) if several => names.pick("", symbol, &suffix),
+                    _ => continue,
+                };
+                entries.insert(func, name);
+            }
+            let attributes = versions::attributes(&target, options, several);
+            versions.push(Version { target, attributes, funcs: own_names, entries });
+        }
+        let indirect_names = match versions.len() {
+            1 => Vec::new(),
+            _ => module.funcs.iter().map(|f| names.pick("impala.", &f.name, ".any-cpu")).collect(),
+        };
+        let globals = match part {
+            Some(_) => FxHashMap::default(),
+            None => {
+                let name = |g: &Global| names.pick("static.", &g.name, "");
+                module.globals.iter().map(name).enumerate().map(|(i, name)| (GlobalId::from_idx(i), name)).collect()
+            }
+        };
+        Emitter {
+            module,
+            options,
+            part,
+            names,
+            cc: if module.target().tail_calls { "tailcc " } else { "" },
+            layouts: Layouts::new(&module.types, module.target().c_abi),
+            versions,
+            version: 0,
+            indirect_names,
+            indirect: BTreeSet::new(),
+            globals,
+            declared: BTreeMap::new(),
+            thunks: Vec::new(),
+            needs_splat: false,
+            jumping_group: facts.groups,
+            origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
+            asm_checks: Vec::new(),
+            metadata: Vec::new(),
+            metadata_at: FxHashMap::default(),
+            escapes: facts.escapes,
+            frames: facts.frames,
+            out: String::new(),
+        }
+    }
+
+    /// What was emitted, and what the next part may use.
+    fn finish(self, symbols: Vec<Vec<String>>) -> (Emitted, Facts<'m>) {
+        let target = self.module.target().clone();
+        let emitted = Emitted { symbols, target, text: self.out, asm_checks: self.asm_checks };
+        let (groups, symbols) = (self.jumping_group, self.names.fixed);
+        (emitted, Facts { groups, symbols, escapes: self.escapes, frames: self.frames })
+    }
 }
 
 /// `name` as a symbol in LLVM text.
@@ -205,22 +318,23 @@ pub fn quote(name: &str) -> String {
     out
 }
 
-impl Emitter<'_> {
+impl<'m> Emitter<'m> {
     fn emit(&mut self) -> Result<(), Box<Diagnostic>> {
-        for i in 0..self.module.globals.len() {
-            self.emit_global(GlobalId::from_idx(i))?;
+        match self.part {
+            None => {
+                for i in 0..self.module.globals.len() {
+                    self.emit_global(GlobalId::from_idx(i), "internal ")?;
+                }
+            }
+            Some(part) => self.emit_globals_of(part)?,
         }
         let module = self.module;
-        let mut exported = FxHashSet::default();
-        for function in &module.funcs {
-            if let Linkage::Exported(symbol) = &function.linkage
-                && !exported.insert(symbol.as_str())
-            {
-                let first = module.funcs.iter().find(|f| matches!(&f.linkage, Linkage::Exported(s) if s == symbol));
-                let first = first.map_or(function.span, |f| f.span);
-                return Err(Box::new(duplicate_symbol::error(function.span, symbol, first)));
-            }
-        }
+        let is_exported = |f: &Func| match &module.func(*f).linkage {
+            Linkage::Exported(symbol) => Some(symbol.as_str()),
+            _ => None,
+        };
+        let funcs = self.funcs();
+        let exported: FxHashSet<&str> = funcs.iter().filter_map(is_exported).collect();
         for version in 0..self.versions.len() {
             self.enter_version(version);
             self.emit_functions()?;
@@ -268,16 +382,38 @@ impl Emitter<'_> {
         &self.versions[self.version].attributes
     }
 
+    /// The functions with a body, in order.
+    fn funcs(&self) -> Vec<Func> {
+        match self.part {
+            Some(part) => part.unit().own.iter().chain(&part.unit().copies).copied().collect(),
+            None => (0..self.module.funcs.len())
+                .map(Func::from_idx)
+                .filter(|&f| !self.module.func(f).is_foreign())
+                .collect(),
+        }
+    }
+
+    /// The linkage of the definition of a function.
+    pub fn linkage(&self, func: Func) -> &'static str {
+        match self.part {
+            Some(part) if part.units.unit_of[func.idx()] != Some(part.index) => COPY,
+            Some(part) if part.units.funcs.contains_key(&func) => "",
+            _ => "internal ",
+        }
+    }
+
     /// Emits all functions with a body, in the current version.
     fn emit_functions(&mut self) -> Result<(), Box<Diagnostic>> {
         let module = self.module;
-        for (i, function) in module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign()) {
-            let func = Func::from_idx(i);
+        for func in self.funcs() {
             emit_function(self, func)?;
+            let function = module.func(func);
             match &function.linkage {
+                _ if self.linkage(func) == COPY => {}
                 Linkage::Exported(_) | Linkage::Callback => {
                     let symbol = self.c_name(func)?;
-                    let is_outside = self.versions.len() == 1 && function.linkage != Linkage::Callback;
+                    let is_shared = self.part.is_some_and(|part| part.units.entries.contains_key(&func));
+                    let is_outside = self.versions.len() == 1 && function.linkage != Linkage::Callback || is_shared;
                     self.emit_entry(if is_outside { "" } else { "internal " }, &symbol, func)?;
                 }
                 Linkage::Kernel(..) => self.emit_kernel(func)?,
@@ -298,7 +434,8 @@ impl Emitter<'_> {
         let mut out = versions::level_text();
         let mut resolvers = Vec::new();
         for (linkage, name, i) in exported.chain(of_statics) {
-            let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[i]) } else { quote(&v.funcs[i]) };
+            let id = Func::from_idx(i);
+            let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[&id]) } else { quote(&v.funcs[&id]) };
             let made: Vec<(String, &str)> =
                 self.versions.iter().map(|v| (of(v), v.target.cpu.as_deref().unwrap_or_default())).collect();
             let resolver = quote(&format!("nyala.choose.{name}"));
@@ -334,8 +471,55 @@ impl Emitter<'_> {
             if !self.thunks.contains(&func) {
                 self.thunks.push(func);
             }
+        } else if let Some(part) = self.part.filter(|part| part.is_outside(func)) {
+            let name = part.units.funcs.get(&func).map_or("", |name| name);
+            self.declare_outside(name, func);
+            return quote(name);
         }
-        quote(&self.versions[version].funcs[func.idx()])
+        self.own_name(version, func)
+    }
+
+    /// The name that is given to a function here.
+    fn own_name(&mut self, version: usize, func: Func) -> String {
+        let (names, name) = (&mut self.names, &self.module.func(func).name);
+        quote(self.versions[version].funcs.entry(func).or_insert_with(|| names.pick("impala.", name, "")))
+    }
+
+    /// Declares a function that another unit defines.
+    fn declare_outside(&mut self, name: &str, func: Func) {
+        if self.declared.contains_key(name) {
+            return;
+        }
+        // The text is that of the definition: what is wrong with it is reported there.
+        if let Ok((ret, params)) = self.head(func) {
+            let cc = self.convention(&self.module.func(func).params);
+            let declaration = format!("declare {cc}{ret} {}({}) #1", quote(name), params.join(", "));
+            self.declared.insert(name.to_string(), declaration);
+        }
+    }
+
+    /// The types of a function's result and parameters in LLVM's text.
+    pub fn head(&mut self, func: Func) -> Result<(String, Vec<String>), Box<Diagnostic>> {
+        let function = self.module.func(func);
+        let mut params = Vec::new();
+        let ret = match self.layouts.ret_class(&function.rets)? {
+            RetClass::Direct(ty) => ty,
+            RetClass::Memory => {
+                params.push("ptr noalias".to_string());
+                "void".into()
+            }
+        };
+        let by_address = self.passes_vectors_by_address(&function.params);
+        for &ty in &function.params {
+            params.push(if by_address && self.layouts.has_vector(ty) {
+                "ptr".to_string()
+            } else if self.layouts.is_mask(ty) {
+                self.layouts.memory(ty)?
+            } else {
+                self.layouts.register(ty)?
+            });
+        }
+        Ok((ret, params))
     }
 
     /// The name of a function in the initializer of a static, which exists once for all versions.
@@ -351,20 +535,48 @@ impl Emitter<'_> {
     pub fn c_name(&mut self, func: Func) -> Result<String, Box<Diagnostic>> {
         let function = self.module.func(func);
         match &function.linkage {
-            Linkage::Exported(symbol) if self.versions.len() == 1 => Ok(quote(symbol)),
+            Linkage::Exported(symbol) if self.versions.len() == 1 => {
+                if self.part.is_some_and(|part| part.units.unit_of[func.idx()] != Some(part.index)) {
+                    self.declare_foreign(symbol, function)?;
+                }
+                Ok(quote(symbol))
+            }
+            Linkage::Callback if let Some(name) = self.entry_outside(func) => {
+                self.declare_foreign(name, function)?;
+                Ok(quote(name))
+            }
             Linkage::Foreign(symbol) => {
                 self.declare_foreign(symbol, function)?;
                 Ok(quote(symbol))
             }
-            Linkage::Exported(_) | Linkage::Callback => Ok(quote(&self.versions[self.version].entries[func.idx()])),
+            Linkage::Exported(_) | Linkage::Callback => Ok(quote(&self.versions[self.version].entries[&func])),
             Linkage::Internal | Linkage::Kernel(..) | Linkage::Asm(_) => {
                 Err(bug(format!("`{}` has no C symbol", function.name)))
             }
         }
     }
 
-    pub fn global_name(&self, global: GlobalId) -> String {
-        quote(&self.globals[global.idx()])
+    /// The name of a callback's entry that another unit defines.
+    fn entry_outside(&self, func: Func) -> Option<&'m str> {
+        let part = self.part.filter(|part| part.units.unit_of[func.idx()] != Some(part.index))?;
+        part.units.entries.get(&func).map(String::as_str)
+    }
+
+    /// Declares a static that another unit defines.
+    fn declare_global(&mut self, global: GlobalId, name: String) {
+        let kind = if self.module.globals[global.idx()].mutable { "global" } else { "constant" };
+        // Who only takes the address needs no type.
+        self.declare(&name, || format!("{} = external {kind} i8", quote(&name)));
+        self.globals.insert(global, name);
+    }
+
+    pub fn global_name(&mut self, global: GlobalId) -> String {
+        if let (Some(part), None) = (self.part, self.globals.get(&global))
+            && let Some(name) = part.units.globals.get(&global)
+        {
+            self.declare_global(global, name.clone());
+        }
+        quote(self.globals.get(&global).map_or("", |name| name))
     }
 
     /// Whether a function with these parameters gets those that contain vectors by address. See Note [Vectors as
@@ -429,7 +641,38 @@ impl Emitter<'_> {
         }
     }
 
-    fn emit_global(&mut self, id: GlobalId) -> Result<(), Box<Diagnostic>> {
+    /// Emits the statics that a unit defines, or has copies of.
+    fn emit_globals_of(&mut self, part: Part<'m>) -> Result<(), Box<Diagnostic>> {
+        let unit = part.unit();
+        let is_last = part.index + 1 == part.units.all.len();
+        let mut linkages = Vec::new();
+        for &id in &unit.globals {
+            let (name, linkage) = match part.units.globals.get(&id) {
+                Some(name) => (name.clone(), if is_last { "" } else { COPY }),
+                None => (self.names.pick("static.", &self.module.globals[id.idx()].name, ""), "internal "),
+            };
+            self.globals.insert(id, name);
+            linkages.push((id, linkage));
+        }
+        for (id, linkage) in linkages {
+            self.emit_global(id, linkage)?;
+        }
+        for (id, name) in &unit.texts {
+            if is_last {
+                let before = self.globals.insert(*id, name.clone());
+                self.emit_global(*id, "")?;
+                match before {
+                    Some(before) => self.globals.insert(*id, before),
+                    None => self.globals.remove(id),
+                };
+            } else {
+                self.declare_global(*id, name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn emit_global(&mut self, id: GlobalId, linkage: &str) -> Result<(), Box<Diagnostic>> {
         let module = self.module;
         let global = &module.globals[id.idx()];
         let Some((size, align)) = layout::size_align(&module.types, global.ty) else {
@@ -448,7 +691,7 @@ impl Emitter<'_> {
         self.write_init(&global.init, global.ty, &mut init)?;
         let name = self.global_name(id);
         let place = self.origins.as_mut().map_or(String::new(), |o| o.global(&global.name, global.ty));
-        let _ = writeln!(self.out, "{name} = internal {kind} {ty} {init}, align {align}{place}");
+        let _ = writeln!(self.out, "{name} = {linkage}{kind} {ty} {init}, align {align}{place}");
         Ok(())
     }
 

@@ -254,29 +254,23 @@ impl FunctionEmitter<'_, '_> {
                 Def::Const(constant) => self.constant(constant, value.ty)?,
             };
         }
-        let mut params = Vec::new();
-        let ret = match self.ret.clone() {
-            RetClass::Direct(ty) => ty,
-            RetClass::Memory => {
-                params.push("ptr noalias %ret".to_string());
-                "void".into()
-            }
-        };
         let Some(entry) = function.blocks.first() else {
             return Err(bug(format!("`{}` has no blocks", function.name)));
         };
+        let (ret, heads) = self.e.head(func)?;
+        let n_results = heads.len() - entry.params.len();
+        let mut params: Vec<String> = heads[..n_results].iter().map(|head| format!("{head} %ret")).collect();
         let by_address = self.e.passes_vectors_by_address(&function.params);
-        for &p in &entry.params {
+        for (&p, head) in entry.params.iter().zip(&heads[n_results..]) {
             let (ty, name) = (self.ty(p), self.op(p));
             if by_address && self.e.layouts.has_vector(ty) {
-                params.push(format!("ptr {name}.at"));
+                params.push(format!("{head} {name}.at"));
                 self.read(&name, &format!("{name}.at"), ty)?;
             } else if self.is_mask(ty) {
-                let from = self.e.layouts.memory(ty)?;
-                params.push(format!("{from} {name}.bytes"));
-                self.narrow_bool(&name, &format!("{name}.bytes"), &from);
+                params.push(format!("{head} {name}.bytes"));
+                self.narrow_bool(&name, &format!("{name}.bytes"), head);
             } else {
-                params.push(format!("{} {name}", self.e.layouts.register(ty)?));
+                params.push(format!("{head} {name}"));
             }
         }
         let prologue = std::mem::take(&mut self.body);
@@ -298,8 +292,9 @@ impl FunctionEmitter<'_, '_> {
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();
+        let linkage = self.e.linkage(func);
         let out = &mut self.e.out;
-        let _ = writeln!(out, "define internal {cc}{ret} {name}({}) {attributes}{scope} {{\nentry:", params.join(", "));
+        let _ = writeln!(out, "define {linkage}{cc}{ret} {name}({}) {attributes}{scope} {{\nentry:", params.join(", "));
         out.push_str(&self.allocas);
         out.push_str(&prologue);
         let _ = writeln!(out, "  br label %b0{at}");
@@ -653,7 +648,7 @@ impl FunctionEmitter<'_, '_> {
     /// Whether a type is a vector of bools. As arguments these are bytes: LLVM 22 fails to pass one lane of `i1` on
     /// AVX-512, and elsewhere makes each lane an argument.
     pub fn is_mask(&self, ty: Ty) -> bool {
-        self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
+        self.e.layouts.is_mask(ty)
     }
 
     fn emit_inst(&mut self, b: Block, inst: &Inst) -> Result<()> {

@@ -179,14 +179,15 @@ impl Jit {
         self.known.lock().unwrap_or_else(|e| e.into_inner()).extend(known);
     }
 
-    /// Writes the code to a file for `perf inject --jit`, and returns its path.
+    /// Writes the code to a file for `perf inject --jit`, and returns its path. `in_file` turns places in sections of files into
+    /// places in files.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn dump(&self, folder: &Path) -> std::io::Result<PathBuf> {
+    pub fn dump(&self, folder: &Path, in_file: &dyn Fn(Place) -> Place) -> std::io::Result<PathBuf> {
         let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
         let placed: Vec<(&[u8], u64)> = objects.iter().filter_map(|o| Some((&o[..], self.start(o)?.0))).collect();
-        debuggers::dump(&placed, folder)
+        debuggers::dump(&placed, folder, in_file)
     }
 
     /// The address of a symbol; links the objects it needs. The error names undefined symbols.

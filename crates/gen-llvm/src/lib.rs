@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! wishes, refusals     options  diagnostics
-//! facts                types  versions  lifetimes  masked  origins  debug_types
+//! facts                types  versions  units  lifetimes  masked  origins  debug_types
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  tables  vectors
 //!                      abi  aliases  assembly  gpu  nvptx  amdgpu  debug_values
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
@@ -50,15 +50,16 @@ mod rounding;
 mod tables;
 mod targets;
 mod types;
+mod units;
 mod vectors;
 mod versions;
 
-pub use emit::{Emitted, emit_module, emit_text, quote};
+pub use emit::{Emitted, emit_module, emit_text, emit_units, quote};
 pub use gpu::{needs_libdevice, without_libdevice};
 pub use jit::{Jit, call_entry, time_calls};
 pub use library::{llvm_library, llvm_version, load_llvm, own_file};
 pub use locate::{Place, Places, places};
 pub use module::{LlvmModule, emit};
-pub use options::{Options, Sanitizer};
+pub use options::{MAX_UNIT, Options, Sanitizer};
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, host_cpu, machine_name};

@@ -39,7 +39,12 @@ pub struct Options {
     pub libdevice: Option<PathBuf>,
     /// Accesses of memory are reported to this tool.
     pub sanitizer: Option<Sanitizer>,
+    /// Limit on the instructions of functions that are compiled together, if a module is cut into units. With 0 each is alone.
+    pub max_unit: usize,
 }
+
+/// The usual value of [`Options::max_unit`].
+pub const MAX_UNIT: usize = 1000;
 
 impl Default for Options {
     fn default() -> Options {
@@ -51,6 +56,7 @@ impl Default for Options {
             fast_math: false,
             libdevice: None,
             sanitizer: None,
+            max_unit: MAX_UNIT,
         }
     }
 }

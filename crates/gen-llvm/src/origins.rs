@@ -20,22 +20,27 @@ pub struct Lines<'a> {
     pub own: &'a dyn Fn(Span) -> Span,
     /// The calls that were unfolded, if debuggers are to know them, and variables.
     pub calls: Option<&'a Calls>,
+    /// Whether files are sections of files ([`Sources::section`]): then what is in front of one does not change its code.
+    pub in_sections: bool,
 }
 
 /// The function that instructions belong to.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope {
     node: u32,
-    file: FileId,
+    file: Place,
 }
+
+/// A file, or a section of one.
+type Place = (FileId, usize);
 
 /// Metadata under construction.
 pub(crate) struct Origins<'a> {
     lines: Lines<'a>,
     nodes: Vec<String>,
-    files: FxHashMap<FileId, u32>,
+    files: FxHashMap<Place, u32>,
     /// Lexical blocks for instructions of a function whose source is in another file.
-    scopes: FxHashMap<(u32, FileId), u32>,
+    scopes: FxHashMap<(u32, Place), u32>,
     /// By scope, line, and the call that the scope is inlined at.
     locations: FxHashMap<(u32, u32, Option<u32>), u32>,
     /// Functions that were unfolded, by their numbers in [`Calls`].
@@ -83,7 +88,7 @@ impl<'a> Origins<'a> {
             "!{i32 2, !\"Debug Info Version\", i32 3}".into(),
         ];
         // The first file gives the unit its name.
-        origins.file(FileId(0));
+        origins.file((FileId(0), 0));
         origins
     }
 
@@ -96,29 +101,43 @@ impl<'a> Origins<'a> {
         self.nodes[node as usize] = text;
     }
 
-    fn file(&mut self, file: FileId) -> u32 {
+    /// Where a span is: the file or section, and the line.
+    fn place(&self, span: Span) -> (Place, u32) {
+        let sources = self.lines.sources;
+        match self.lines.in_sections {
+            _ if span.is_none() => ((span.file, 0), 0),
+            true => {
+                let (section, line) = sources.section(span);
+                ((span.file, section), line as u32 + 1)
+            }
+            false => ((span.file, 0), sources.line(span) as u32),
+        }
+    }
+
+    fn file(&mut self, file: Place) -> u32 {
         if let Some(&node) = self.files.get(&file) {
             return node;
         }
-        let (name, folder) = (escape(self.lines.sources.name(file)), escape(self.lines.folder));
+        let sources = self.lines.sources;
+        let name = match self.lines.in_sections {
+            true => sources.section_name(file.0, file.1),
+            false => sources.name(file.0).to_string(),
+        };
+        let (name, folder) = (escape(&name), escape(self.lines.folder));
         let node = self.add(format!("!DIFile(filename: \"{name}\", directory: \"{folder}\")"));
         self.files.insert(file, node);
         node
     }
 
-    fn line(&self, span: Span) -> u32 {
-        if span.is_none() { 0 } else { self.lines.sources.line(span) as u32 }
-    }
-
     /// Adds a function.
     pub fn function(&mut self, name: &str, span: Span) -> Scope {
-        let (file, line) = (self.file(span.file), self.line(span));
-        let name = escape(name);
+        let (place, line) = self.place(span);
+        let (file, name) = (self.file(place), escape(name));
         let node = self.add(format!(
             "distinct !DISubprogram(name: \"{name}\", scope: !{file}, file: !{file}, line: {line}, scopeLine: {line}, \
              type: !{FUNCTION_TYPE}, unit: !{UNIT}, spFlags: DISPFlagDefinition)"
         ));
-        Scope { node, file: span.file }
+        Scope { node, file: place }
     }
 
     /// The suffix of an instruction of `scope` that was made from `span`.
@@ -135,14 +154,14 @@ impl<'a> Origins<'a> {
 
     /// The location of code of a function of the module: within the function that was unfolded there, inlined at its call.
     fn location(&mut self, scope: Scope, span: Span) -> u32 {
-        let line = self.line(span);
+        let line = self.place(span).1;
         self.location_at(scope, span, line)
     }
 
     fn location_at(&mut self, scope: Scope, span: Span, line: u32) -> u32 {
         let (scope, inlined_at) = self.scope_of(scope, span.call);
-        let within =
-            if span.is_none() || span.file == scope.file { scope.node } else { self.in_file(scope, span.file) };
+        let (place, _) = self.place(span);
+        let within = if span.is_none() || place == scope.file { scope.node } else { self.in_file(scope, place) };
         if let Some(&node) = self.locations.get(&(within, line, inlined_at)) {
             return node;
         }
@@ -153,7 +172,7 @@ impl<'a> Origins<'a> {
     }
 
     /// A function's code in another file.
-    fn in_file(&mut self, scope: Scope, file: FileId) -> u32 {
+    fn in_file(&mut self, scope: Scope, file: Place) -> u32 {
         if let Some(&node) = self.scopes.get(&(scope.node, file)) {
             return node;
         }
@@ -180,12 +199,12 @@ impl<'a> Origins<'a> {
         }
         while let Some((at, place, number)) = open.pop() {
             let callee = self.callee(calls, number);
-            let within = match place.is_none() || place.file == found.0.file {
+            let (file, line) = self.place(place);
+            let within = match place.is_none() || file == found.0.file {
                 true => found.0.node,
-                false => self.in_file(found.0, place.file),
+                false => self.in_file(found.0, file),
             };
             let inlined = found.1.map_or(String::new(), |at| format!(", inlinedAt: !{at}"));
-            let line = self.line(place);
             let location =
                 self.add(format!("distinct !DILocation(line: {line}, column: 0, scope: !{within}{inlined})"));
             self.unfolded.insert((scope.node, at), (callee, location));
@@ -216,8 +235,9 @@ impl<'a> Origins<'a> {
         if let Some(&node) = self.variables.get(&key) {
             return Some((node, location));
         }
-        let (file, line, ty) = (self.file(span.file), self.line(span), self.ty(ty));
-        let within = if span.file == within.file { within.node } else { self.in_file(within, span.file) };
+        let (place, line) = self.place(span);
+        let (file, ty) = (self.file(place), self.ty(ty));
+        let within = if place == within.file { within.node } else { self.in_file(within, place) };
         let arg = match nth > 0 && self.params.insert((key.0, nth)) {
             true => format!("arg: {nth}, "),
             false => String::new(),

@@ -135,6 +135,11 @@ impl<'m> Layouts<'m> {
         parts.iter().any(|p| p.2)
     }
 
+    /// Whether it is a vector of bools, which is an integer or a vector of bytes where it is passed.
+    pub fn is_mask(&self, ty: Ty) -> bool {
+        self.is_bool(ty) && self.types.as_vector(ty).is_some()
+    }
+
     /// Whether a value of this type is kept in memory and named by its address. Vectors never are.
     pub fn in_memory(&mut self, ty: Ty) -> bool {
         self.types.as_vector(ty).is_none() && self.weight(ty) > MAX_DIRECT

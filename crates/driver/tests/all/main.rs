@@ -5,4 +5,5 @@ mod debugging;
 mod explanations;
 mod front;
 mod math;
+mod units;
 mod values;

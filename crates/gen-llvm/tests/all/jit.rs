@@ -94,7 +94,13 @@ fn addresses_have_functions_and_lines() {
     b.terminate(nyala_flat::Terminator::Return(vec![y]));
     for opt_level in [0, 1, 3] {
         let options = Options { opt_level, ..Options::default() };
-        let lines = nyala_gen_llvm::Lines { sources: &sources, folder: "/src", own: &|span| span, calls: None };
+        let lines = nyala_gen_llvm::Lines {
+            sources: &sources,
+            folder: "/src",
+            own: &|span| span,
+            calls: None,
+            in_sections: false,
+        };
         let emitted = nyala_gen_llvm::emit_module(&module, &options, Some(lines)).expect("emits");
         let mut llvm = emitted.parse(&options).expect("well-formed");
         llvm.optimize().expect("optimizes");

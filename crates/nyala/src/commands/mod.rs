@@ -20,6 +20,7 @@ pub mod run;
 pub mod test;
 pub mod tune;
 pub mod version;
+pub mod watch;
 
 use clap::Args;
 use nyala_base::{Diagnostic, Severity, Sources};
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 /// Devices of a platform have smaller numbers.
 const MAX_DEVICES: u32 = 1 << 12;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Input {
     /// Source files, which together form one program; `-` is standard input. Without any, it is the program of the package around
     /// this folder: `src/main.impala`

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub struct Run {
     #[command(flatten)]
-    input: Input,
+    pub(super) input: Input,
     /// Shared library with C functions that the program imports
     #[arg(long, value_name = "LIB.so")]
     load: Vec<PathBuf>,

@@ -2,7 +2,7 @@
 //! before and after each test. So a test that ends its process, or does not end, is only one failed test.
 
 use super::package::Part;
-use super::{FAILED, Input, USAGE, show_all, with_files};
+use super::{FAILED, Input, USAGE, show_all, with_files_of};
 use nyala_base::Sources;
 use nyala_base::diagnostics::LACKS;
 use nyala_driver::diagnostics::{cannot_read, test_failed};
@@ -34,6 +34,9 @@ pub struct Test {
     /// Run the tests of one file from this number on, in this process
     #[arg(long, hide = true, value_name = "N")]
     worker: Option<usize>,
+    /// Keep native code between runs
+    #[arg(long, hide = true)]
+    keep: bool,
 }
 
 fn parse_engine(name: &str) -> Result<Engine, String> {
@@ -83,6 +86,12 @@ impl Report {
 }
 
 impl Test {
+    /// The tests of files as native code, which is kept.
+    pub(super) fn of_watched(input: Input) -> Test {
+        let engine = ENGINES.iter().copied().find(|e| e.name == "-O3");
+        Test { input, filter: None, engine, timeout: 60, worker: None, keep: true }
+    }
+
     pub fn run(mut self) -> u8 {
         if let Err(code) = self.input.complete(Part::Tests) {
             return code;
@@ -243,6 +252,9 @@ impl Test {
         if let Some(filter) = &self.filter {
             command.args(["--filter", filter]);
         }
+        if self.keep {
+            command.arg("--keep");
+        }
         command.args(self.input.worker_args(&self.input.defines)).arg(&file.path);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match command.spawn() {
@@ -331,7 +343,10 @@ impl Test {
         let [path] = &self.input.files[..] else { return USAGE };
         let Some(engine) = self.engine else { return USAGE };
         let name = path.display().to_string();
-        with_files(&self.input, |options, mut files| {
+        let kept = |o: &mut nyala_driver::Options| {
+            o.cache = if self.keep { nyala_driver::cache::Objects::of_user() } else { None };
+        };
+        with_files_of(&self.input, kept, |options, mut files| {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             let mut suite = testing::find(&name, &text);
             if let Some(filter) = self.filter.as_ref().filter(|f| !name.contains(f.as_str())) {

@@ -30,3 +30,4 @@ mod structs;
 mod testing;
 mod tune;
 mod usage;
+mod watch;

@@ -1,0 +1,215 @@
+//! `nyala watch`: runs a program, or tests, again whenever a file is saved that they are made of. The program runs in a process of its
+//! own (`nyala run`), which a later save ends. So it may do what it likes. What did not change is not compiled again: native code is
+//! kept between runs (`nyala_driver`, `units.rs`).
+//!
+//! Files are looked at every few milliseconds, not reported by the system: there are few of them, and folders of containers and networks
+//! report nothing. A file that the program cannot find yet may appear: after errors their folders are watched as well, otherwise not,
+//! since a program may write there.
+
+use super::package::Part;
+use super::run::Run;
+use super::test::Test;
+use super::{Input, USAGE, is_standard_input, with_files_of};
+use nyala_driver::{FrontEnd, Report};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Run a program again whenever one of its files is saved; with `--test`, run the tests that a saved file belongs to
+#[derive(clap::Args)]
+pub struct Watch {
+    #[command(flatten)]
+    run: Run,
+    /// Run the tests of files and of all files in folders, as native code only; `nyala test` uses every engine
+    #[arg(long, conflicts_with_all = ["load", "entry", "engine", "debug", "jitdump", "no_cache", "args"])]
+    test: bool,
+}
+
+/// How often files are looked at.
+const PERIOD: Duration = Duration::from_millis(50);
+/// How long a file must stay as it is: editors write in several steps.
+const SETTLED: Duration = Duration::from_millis(20);
+
+/// When a file was written, and its size; `None` if it cannot be read.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let data = std::fs::metadata(path).ok()?;
+    Some((data.modified().ok()?, data.len()))
+}
+
+/// A program, and the files that it is made of.
+struct Watched {
+    given: Vec<PathBuf>,
+    files: BTreeMap<PathBuf, Stamp>,
+    /// The folders of the files, and whether a change there counts.
+    folders: BTreeMap<PathBuf, Stamp>,
+    has_errors: bool,
+}
+
+impl Watched {
+    fn new(given: Vec<PathBuf>) -> Watched {
+        let mut watched =
+            Watched { given: given.clone(), files: BTreeMap::new(), folders: BTreeMap::new(), has_errors: false };
+        watched.set_files(given);
+        watched
+    }
+
+    /// What is known already keeps its stamps, so that a change meanwhile is noticed.
+    fn set_files(&mut self, found: Vec<PathBuf>) {
+        let again = |before: &BTreeMap<PathBuf, Stamp>, paths: Vec<PathBuf>| {
+            let known = |path: PathBuf| {
+                let known = before.get(&path).copied().unwrap_or_else(|| stamp(&path));
+                (path, known)
+            };
+            paths.into_iter().map(known).collect()
+        };
+        self.folders = again(&self.folders, found.iter().filter_map(|f| f.parent()).map(|f| f.join(".")).collect());
+        self.files = again(&self.files, found);
+    }
+
+    /// Finds the files anew.
+    fn find_files(&mut self, input: &Input) {
+        let mut found: Vec<PathBuf> = self.given.clone();
+        let input = Input { files: self.given.clone(), ..input.clone() };
+        if self.given.iter().all(|f| f.is_file()) {
+            let quiet = |options: &mut nyala_driver::Options| options.progress = false;
+            with_files_of(&input, quiet, |options, files| {
+                let front = FrontEnd::new(options, files);
+                // Others are those of libraries that the command has in itself.
+                let names = front.report.sources.names().filter(|name| !name.starts_with('<'));
+                found.extend(names.map(PathBuf::from));
+                self.has_errors = front.report.sink.has_errors();
+                Ok((0, Report::default()))
+            });
+        }
+        self.set_files(found);
+    }
+
+    /// A file that has changed since the last time.
+    fn changed(&mut self) -> Option<PathBuf> {
+        let folders = self.folders.iter_mut().filter(|_| self.has_errors);
+        let mut found = None;
+        for (path, known) in self.files.iter_mut().chain(folders) {
+            let now = stamp(path);
+            if now != *known {
+                *known = now;
+                found.get_or_insert_with(|| path.clone());
+            }
+        }
+        found
+    }
+}
+
+impl Watch {
+    pub fn run(mut self) -> u8 {
+        let part = if self.test { Part::Tests } else { Part::Program };
+        if let Err(code) = self.run.input.complete(part) {
+            return code;
+        }
+        if self.run.input.files.iter().any(|f| is_standard_input(f)) {
+            eprintln!("error: standard input cannot be watched");
+            eprintln!("  = hint: name a file");
+            return USAGE;
+        }
+        match self.test {
+            true => self.watch_tests(),
+            false => self.watch_program(),
+        }
+    }
+
+    fn watch_program(&self) -> u8 {
+        let mut program = Watched::new(self.run.input.files.clone());
+        loop {
+            let start = Instant::now();
+            let mut child = match self.start() {
+                Ok(child) => Some(child),
+                Err(e) => {
+                    eprintln!("error: cannot start a process for the program: {e}");
+                    return super::FAILED;
+                }
+            };
+            program.find_files(&self.run.input);
+            let file = loop {
+                if let Some(Ok(Some(status))) = child.as_mut().map(Child::try_wait) {
+                    child = None;
+                    let taken = start.elapsed().as_secs_f64();
+                    eprintln!("watch: {status} after {taken:.2} s; waiting for a change");
+                }
+                match program.changed() {
+                    Some(file) => break file,
+                    None => std::thread::sleep(if child.is_some() { PERIOD / 5 } else { PERIOD }),
+                }
+            };
+            settle(&mut program);
+            if let Some(mut child) = child {
+                // It may have ended by itself.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            eprintln!("watch: {} changed", file.display());
+        }
+    }
+
+    /// Starts `nyala run` with the arguments of this command.
+    fn start(&self) -> std::io::Result<Child> {
+        let command = std::env::current_exe().unwrap_or_else(|_| "nyala".into());
+        let args = std::env::args_os().skip(2);
+        Command::new(command).arg("run").args(args).spawn()
+    }
+
+    fn watch_tests(&self) -> u8 {
+        let mut all: Vec<Watched> = Vec::new();
+        // Their tests are to run.
+        let mut wanted: Vec<PathBuf> = Vec::new();
+        let mut looked = None;
+        loop {
+            // Files come and go.
+            if looked.is_none_or(|at: Instant| at.elapsed() > 10 * PERIOD) {
+                let mut paths = Vec::new();
+                for path in &self.run.input.files {
+                    if let Err(e) = super::test::collect(path, &mut paths) {
+                        eprintln!("watch: cannot read {}: {e}", path.display());
+                    }
+                }
+                all.retain(|program| program.given.iter().all(|file| paths.contains(file)));
+                for path in paths {
+                    if !all.iter().any(|program| program.given[0] == path) {
+                        let mut program = Watched::new(vec![path.clone()]);
+                        program.find_files(&self.run.input);
+                        all.push(program);
+                        wanted.push(path);
+                    }
+                }
+                looked = Some(Instant::now());
+            }
+            for program in &mut all {
+                if let Some(file) = program.changed() {
+                    settle(program);
+                    eprintln!("watch: {} changed", file.display());
+                    wanted.push(program.given[0].clone());
+                    program.find_files(&self.run.input);
+                }
+            }
+            wanted.sort();
+            wanted.dedup();
+            if wanted.is_empty() {
+                std::thread::sleep(PERIOD);
+                continue;
+            }
+            let start = Instant::now();
+            let files = std::mem::take(&mut wanted);
+            Test::of_watched(Input { files, ..self.run.input.clone() }).run();
+            eprintln!("watch: after {:.2} s; waiting for a change", start.elapsed().as_secs_f64());
+        }
+    }
+}
+
+/// Waits until the files of a program stay as they are.
+fn settle(program: &mut Watched) {
+    std::thread::sleep(SETTLED);
+    while program.changed().is_some() {
+        std::thread::sleep(SETTLED);
+    }
+}
