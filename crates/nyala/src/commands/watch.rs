@@ -89,13 +89,14 @@ impl Watched {
 
     /// A file that has changed since the last time.
     fn changed(&mut self) -> Option<PathBuf> {
-        let folders = self.folders.iter_mut().filter(|_| self.has_errors);
+        let files = self.files.iter_mut().map(|file| (file, true));
+        let folders = self.folders.iter_mut().map(|folder| (folder, self.has_errors));
         let mut found = None;
-        for (path, known) in self.files.iter_mut().chain(folders) {
+        for ((path, known), counts) in files.chain(folders) {
             let now = stamp(path);
             if now != *known {
                 *known = now;
-                found.get_or_insert_with(|| path.clone());
+                found = found.or_else(|| counts.then(|| path.clone()));
             }
         }
         found

@@ -1,7 +1,7 @@
 //! `nyala watch` runs a program, or tests, when one of their files is saved. The tests wait for what it prints, for no time.
 
 use crate::common::{self, Folder};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -18,19 +18,16 @@ impl Watcher {
     fn start(folder: &Folder, args: &[&str]) -> Watcher {
         let mut command = Command::new(common::command());
         common::own_cache(&mut command).current_dir(&folder.0).arg("watch").args(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        // One pipe: lines of two would come in any order.
+        let (reader, writer) = std::io::pipe().unwrap();
+        command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+        let child = command.spawn().unwrap();
         let (send, lines) = channel();
-        let streams: [Box<dyn Read + Send>; 2] =
-            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
-        for stream in streams {
-            let send = send.clone();
-            std::thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    let _ = send.send(line);
-                }
-            });
-        }
+        std::thread::spawn(move || {
+            for line in BufReader::new(reader).lines().map_while(Result::ok) {
+                let _ = send.send(line);
+            }
+        });
         Watcher { child, lines }
     }
 
@@ -59,7 +56,7 @@ fn a_program_runs_again_when_a_file_of_it_is_saved() {
     let folder = Folder::new("watch");
     let main = |more: &str| {
         format!(
-            "mod part;\nuse std::system::*;\nfn main() -> i32 {{\n    print_i32(part::number()); print_char('\\n'); {more}\n    0\n}}\n"
+            "mod part;\nuse std::system::*;\nfn main() -> i32 {{\n    print_i32(part::number()); {more}; print_char('\\n');\n    0\n}}\n"
         )
     };
     let part = |n: i32| format!("pub fn number() -> i32 {{ {n} }}\n");
