@@ -193,6 +193,97 @@ fn names_of_cpus_are_known() {
     assert!(stderr(&output).contains("error[limitation]"), "{}", stderr(&output));
 }
 
+const FACTS: &str = "
+use std::target::*;
+static ROWS = if VECTOR_REGISTERS == 32 { 14 } else { 6 };
+struct Row[const N: i32] { cells: [f32 * N] }
+type Line = Row[{VECTOR_BYTES / 4}];
+extern fn rows() -> i32 { ROWS }
+extern fn bytes(_: &Line) -> i32 { sizeof[Line]() as i32 }
+extern fn line() -> i32 { CACHE_LINE }
+extern fn cache() -> i32 { L2_BYTES >> 10 }
+fn main() -> i32 { print_i32(ROWS); print_i32(lanes_for[f32]()); print_i32(L1_BYTES); println(); 0 }
+";
+
+/// What `nyala` writes with these arguments and the program: its output and its messages.
+fn said(program: &Path, args: &[&str]) -> (String, String) {
+    let mut all: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    all.insert(1, program.as_os_str());
+    let output = nyala(&all, 60);
+    (String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+}
+
+#[test]
+fn programs_ask_what_their_target_is_like() {
+    let folder = Folder::new("facts");
+    let program = folder.write("facts.impala", FACTS);
+    let x86 = "x86_64-unknown-linux-gnu";
+    for (target, cpu, [rows, bytes, line, cache]) in [
+        (x86, "x86-64", [6, 16, 64, 256]),
+        (x86, "x86-64-v2", [6, 16, 64, 256]),
+        (x86, "x86-64-v3", [6, 32, 64, 256]),
+        (x86, "znver3", [6, 32, 64, 512]),
+        (x86, "x86-64-v4", [14, 64, 64, 1024]),
+        ("aarch64-unknown-linux-gnu", "generic", [14, 16, 64, 512]),
+        ("aarch64-apple-darwin", "apple-m1", [14, 16, 128, 4096]),
+        ("powerpc64le-unknown-linux-gnu", "pwr10", [6, 16, 128, 512]),
+    ] {
+        for more in [&[][..], &["--no-pe"]] {
+            let args = ["emit", "--stage", "llvm", "--target", target, "--cpu", cpu];
+            let (text, err) = said(&program, &[&args[..], more].concat());
+            let of = |name: &str| {
+                let at = text.find(&format!("@{name}(")).unwrap_or_else(|| panic!("{name}: {text}{err}"));
+                text[at..].lines().map(str::trim).find_map(|l| l.strip_prefix("ret i32 ")).unwrap_or("").to_string()
+            };
+            let wanted = [rows, bytes, line, cache].map(|n: i32| n.to_string());
+            assert_eq!(["rows", "bytes", "line", "cache"].map(of), wanted, "{target} {cpu} {more:?}");
+            let told = "info[target-facts]: the program depends on CACHE_LINE, L1_BYTES, L2_BYTES, VECTOR_BYTES, VECTOR_REGISTERS of ";
+            assert!(err.starts_with(&format!("{told}{cpu}")), "{err}");
+        }
+    }
+}
+
+#[test]
+fn the_interpreter_has_the_facts_of_one_cpu() {
+    let folder = Folder::new("facts interpreted");
+    let program = folder.write("facts.impala", FACTS);
+    let run = |more: &[&str]| said(&program, &[&["run", "--engine", "interp"], more].concat());
+    assert_eq!(run(&[]), ("6832768\n".into(), String::new()));
+    assert_eq!(run(&["--cpu", "x86-64-v4"]), ("141632768\n".into(), String::new()));
+    assert_eq!(run(&["-D", "VECTOR_REGISTERS=32"]), ("14832768\n".into(), String::new()));
+    // Compiled code has those of its CPU, this one's without a name.
+    let machine = nyala_ir::Target::default().facts();
+    let (lanes, first) = (machine.vector_bytes / 4, machine.caches.first);
+    let rows = if machine.vector_registers == 32 { 14 } else { 6 };
+    for more in [&["run"][..], &["run", "--no-pe"], &["run", "-O0", "--cpu", "native"]] {
+        assert_eq!(said(&program, more), (format!("{rows}{lanes}{first}\n"), String::new()));
+    }
+    let (out, err) = said(&program, &["check"]);
+    assert!(
+        out.is_empty() && err.starts_with("info[target-facts]") && err.contains(" of this machine ("),
+        "{out}{err}"
+    );
+    assert!(said(&program, &["explain", "--cpu", "x86-64-v3"]).1.ends_with(" of x86-64-v3\n"));
+    // A program that loads the library depends on what it uses.
+    let other =
+        folder.write("other.impala", "use std::target::*;\nfn main() -> i32 { if false { VECTOR_BYTES } else { 0 } }");
+    assert_eq!(said(&other, &["check", "--cpu", "x86-64-v3"]).1.matches("info").count(), 1);
+    let none = folder
+        .write("none.impala", "use std::target::*;\nfn main() -> i32 { 0 }\nfn @unused() -> i32 { VECTOR_BYTES }");
+    assert!(!said(&none, &["check", "--cpu", "x86-64-v3"]).1.contains("info"));
+}
+
+#[test]
+fn versions_for_several_cpus_are_of_one_program() {
+    let folder = Folder::new("facts of several");
+    folder.write("lib.impala", FACTS);
+    let target = ["--target", "x86_64-unknown-linux-gnu", "--cpu", "x86-64-v2,x86-64-v4"];
+    let output = build(&folder, "lib.o", &target);
+    let err = stderr(&output);
+    assert!(err.starts_with("error[limitation]: the program depends on `CACHE_LINE` of `std::target`"), "{err}");
+    assert_eq!((output.status.code(), folder.path("lib.o").exists()), (Some(1), false));
+}
+
 /// The code of an object for this processor, disassembled.
 fn disassembly(folder: &Folder, cpu: &str, more: &[&str]) -> String {
     let target = ["--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
