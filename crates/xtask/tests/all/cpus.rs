@@ -284,6 +284,50 @@ fn versions_for_several_cpus_are_of_one_program() {
     assert_eq!((output.status.code(), folder.path("lib.o").exists()), (Some(1), false));
 }
 
+/// The bodies of loops without another label in them.
+fn innermost_loops(assembly: &str) -> Vec<Vec<&str>> {
+    let (mut loops, mut body, mut label) = (Vec::new(), Vec::new(), "");
+    for line in assembly.lines() {
+        if let Some(name) =
+            line.strip_suffix(':').or_else(|| line.split_once(": ").map(|l| l.0)).filter(|n| n.starts_with(".L"))
+        {
+            (label, body) = (name, Vec::new());
+            continue;
+        }
+        body.push(line);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.len() == 2 && words[0].starts_with('j') && words[1] == label {
+            loops.push(std::mem::take(&mut body));
+        }
+    }
+    loops
+}
+
+/// The sums of a tile of lesson 20 are in registers: its inner loop has a multiply-add for each, and only loads elements of A and B.
+#[test]
+fn tiles_fit_into_registers() {
+    let lesson = crate::common::root().join("examples/20_matrix_product.impala");
+    for (cpu, register, sums) in [("x86-64-v3", "%ymm", 12), ("x86-64-v4", "%zmm", 28)] {
+        let args = ["emit", "--stage", "asm", "--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
+        let (text, err) = said(&lesson, &args);
+        let loops = innermost_loops(&text);
+        let adds = |body: &[&str]| body.iter().filter(|l| l.contains("vfmadd") && l.contains(register)).count();
+        let tiles: Vec<&Vec<&str>> = loops.iter().filter(|body| adds(body) >= sums).collect();
+        // `sgemm` and `dgemm`, before and after C is prefetched.
+        assert!(tiles.len() >= 4, "{cpu}: {}{err}", tiles.len());
+        for body in tiles {
+            let is_store = |l: &&&str| l.contains("vmov") && l.trim_end().ends_with(')');
+            let spills = body.iter().filter(|l| l.contains("(%rsp") || l.contains("(%rbp")).count();
+            assert_eq!(
+                (body.iter().filter(is_store).count(), spills, adds(body) % sums),
+                (0, 0, 0),
+                "{cpu}: {}",
+                body.join("\n")
+            );
+        }
+    }
+}
+
 /// The code of an object for this processor, disassembled.
 fn disassembly(folder: &Folder, cpu: &str, more: &[&str]) -> String {
     let target = ["--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
