@@ -5,7 +5,7 @@ use crate::flat::Flat;
 use crate::report::{Failed, Report};
 use crate::{Options, cache};
 use nyala_base::Span;
-use nyala_base::diagnostics::bug;
+use nyala_base::diagnostics::{bug, limitation};
 use nyala_gen_llvm::{Emitted, LlvmModule};
 use nyala_ir::Cont;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -37,6 +37,11 @@ impl Code {
     pub fn of(flat: &Flat, folder: Option<&str>) -> Result<Code, Failed> {
         let mut report = flat.report.clone();
         let options = &flat.options;
+        if let (false, Some(fact)) = (options.more_cpus.is_empty(), report.facts.first()) {
+            let message = format!("the program depends on `{fact}` of `std::target`, and is compiled for several CPUs");
+            let hint = "all versions are of one program yet: name one CPU, or do without facts about it";
+            return Err(report.report(limitation::error(Span::NONE, message, hint)));
+        }
         let emitted = report.time(
             options,
             "emit",

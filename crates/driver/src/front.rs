@@ -116,6 +116,7 @@ impl Trees {
             "parse",
             |timed| {
                 Loader::load(&mut trees, before);
+                trees.define_facts();
                 trees.define_statics();
                 trees.tuned = trees.define_tuned();
                 *timed = std::mem::take(&mut trees.report);

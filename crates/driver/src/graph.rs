@@ -5,7 +5,7 @@ use crate::diagnostics::{constant_fault, heap_closure, unknown_cpu};
 use crate::front::FrontEnd;
 use crate::pipelines::{GRAPH, SPECIALIZE};
 use crate::report::{Failed, Report};
-use crate::{Options, closures};
+use crate::{Options, closures, target_facts};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::ensure::Ensure;
@@ -104,6 +104,7 @@ impl FrontEnd {
             |w| w.as_ref().map_or(0, World::n_vals),
         );
         let mut world = report.checked(options, world)?;
+        report.facts = target_facts::asked(self, &world).into();
         world.keeps_faults = options.checked() != nyala_checks::Checks::default();
         for pass in GRAPH {
             report.time(options, pass.name, |r| (pass.run)(&mut world, options, r), |_| 0)?;

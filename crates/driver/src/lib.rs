@@ -37,6 +37,7 @@ pub mod report;
 pub mod run;
 pub mod shims;
 mod statics;
+mod target_facts;
 pub mod testing;
 pub mod tuning;
 mod units;
@@ -50,6 +51,7 @@ pub use front::{Files, FrontEnd, Trees};
 pub use graph::{Graph, Residual};
 pub use options::*;
 pub use report::{Failed, Report, Timing};
+pub use target_facts::INTERPRETED;
 pub use variants::{Fixed, Variant};
 
 /// Writes out what programs of this process have printed.

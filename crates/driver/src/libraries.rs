@@ -59,6 +59,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::sort", "<std>/sort.impala", include_str!("../../../lib/std/src/sort.impala")),
     ("std::sweeps", "<std>/sweeps.impala", include_str!("../../../lib/std/src/sweeps.impala")),
     ("std::system", "<std>/system.impala", include_str!("../../../lib/std/src/system.impala")),
+    ("std::target", "<std>/target.impala", include_str!("../../../lib/std/src/target.impala")),
     ("std::text", "<std>/text.impala", include_str!("../../../lib/std/src/text.impala")),
     ("std::tune", "<std>/tune.impala", include_str!("../../../lib/std/src/tune.impala")),
     ("std::view", "<std>/view.impala", include_str!("../../../lib/std/src/view.impala")),

@@ -37,6 +37,8 @@ pub struct Report {
     pub(crate) given: Arc<[String]>,
     /// The files of libraries in the program, the prelude included.
     pub(crate) libraries: Arc<[FileId]>,
+    /// The facts about the target that the program asks for, once it is a graph.
+    pub(crate) facts: Arc<[String]>,
     /// The calls that were unfolded, once the program is specialized.
     pub(crate) calls: Arc<Calls>,
 }

@@ -273,7 +273,7 @@ impl Trees {
                 return None;
             }
         };
-        let machine = machine(self.options.device);
+        let machine = self.machine();
         let section = sections.into_iter().find(|s| s.machine == machine)?;
         let mut used = Vec::new();
         for (name, place) in section.values {

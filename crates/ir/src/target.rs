@@ -3,9 +3,11 @@
 //! machine.
 
 mod cpus;
+mod facts;
 
 pub use cpus::cpus;
 use cpus::{LEAST_BITS, vector_bits};
+pub use facts::{Caches, Facts};
 
 /// A machine that programs are compiled for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -433,6 +433,8 @@ pub struct Program<'a> {
     pub(crate) declared: FxHashMap<(FileId, u32), Entity>,
     /// The names in the source, other than those of declarations, in no order.
     pub(crate) occurrences: Vec<(Span, Symbol)>,
+    /// The statics whose values are constants of types.
+    pub(crate) in_types: FxHashSet<StaticId>,
     pub(crate) modules_by_name: Modules<'a>,
     /// All names by place, once somebody asks.
     pub(crate) names: OnceLock<Vec<Occurrence>>,
@@ -501,6 +503,7 @@ impl<'a> Program<'a> {
             instantiated: FxHashMap::default(),
             declared: FxHashMap::default(),
             occurrences: Vec::new(),
+            in_types: FxHashSet::default(),
             modules_by_name: Modules::default(),
             names: OnceLock::new(),
             copies: FxHashMap::default(),
@@ -521,6 +524,11 @@ impl<'a> Program<'a> {
         };
         out.sort_unstable();
         out
+    }
+
+    /// The names of the statics whose values are constants of types, in no order.
+    pub fn statics_in_types(&self) -> impl Iterator<Item = &ast::Name> {
+        self.in_types.iter().map(|id| &self.statics[id.0 as usize].ast.name)
     }
 
     pub(crate) fn global(&self, module: usize, e: ExprId) -> GlobalExpr {

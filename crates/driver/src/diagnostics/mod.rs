@@ -31,6 +31,7 @@ pub(crate) mod package_twice;
 pub(crate) mod runtime_not_found;
 pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
+pub(crate) mod target_facts;
 pub mod test_failed;
 pub(crate) mod tuned_values;
 pub(crate) mod undefined_code;
@@ -68,6 +69,7 @@ nyala_base::codes![
     stack_overflow,
     tail_call_not_guaranteed,
     test_failed,
+    target_facts,
     tuned_values,
     undefined_code,
     unknown_cpu,

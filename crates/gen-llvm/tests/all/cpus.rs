@@ -66,11 +66,28 @@ define i32 @h(i32 %a, i32 %b) {
   ret i32 %c
 }
 ";
+    const FACTS: &str = "
+define float @fma(float %a, float %b, float %c) {
+  %d = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %d
+}
+define i32 @count(i32 %a) {
+  %c = call i32 @llvm.ctpop.i32(i32 %a)
+  ret i32 %c
+}
+define <16 x i8> @s(<16 x i8> %a) {
+  %c = shufflevector <16 x i8> %a, <16 x i8> poison, <16 x i32> <i32 3, i32 14, i32 9, i32 0, i32 5, i32 12, i32 1, i32 8, i32 15, i32 2, \
+i32 7, i32 10, i32 13, i32 4, i32 11, i32 6>
+  ret <16 x i8> %c
+}
+declare float @llvm.fma.f32(float, float, float)
+declare i32 @llvm.ctpop.i32(i32)
+";
     // Bytes of a register in another order.
     let order: Vec<String> = (0..64).map(|k| format!("i32 {}", (k * 37 + 11) % 64)).collect();
     let ty = "<64 x i8>";
     let text = format!(
-        "{TEXT}define {ty} @p({ty} %a) {{\n  %c = shufflevector {ty} %a, {ty} poison, <64 x i32> <{}>\n  ret {ty} %c\n}}\n",
+        "{TEXT}{FACTS}define {ty} @p({ty} %a) {{\n  %c = shufflevector {ty} %a, {ty} poison, <64 x i32> <{}>\n  ret {ty} %c\n}}\n",
         order.join(", ")
     );
     for cpu in cpus("x86_64") {
@@ -90,5 +107,15 @@ define i32 @h(i32 %a, i32 %b) {
         assert_eq!((target.vector_bits, target.has_avx512(), target.bmi2, target.vbmi), expected, "{cpu}");
         // Conversions of 64-bit integers are AVX-512 DQ.
         assert_eq!(target.dq, asm.contains("vcvtqq2ps"), "{cpu}");
+        // The facts that programs may ask for.
+        let facts = target.facts();
+        let of = |name: &str| asm.split(&format!("\n{name}:")).nth(1).and_then(|f| f.split("ret").next()).unwrap_or("");
+        let has_shuffle = ["pshufb", "vpperm", "vpermb"].iter().any(|name| of("s").contains(name));
+        let found = [
+            of("fma").contains("vfmadd") || of("fma").contains("vfnmadd"),
+            of("count").contains("popcnt"),
+            has_shuffle,
+        ];
+        assert_eq!([facts.fma, facts.popcount, facts.byte_shuffle], found, "{cpu}");
     }
 }

@@ -19,7 +19,8 @@ impl Check {
         }
         with_files(&self.input, |options, files| {
             let partial_evaluation = options.partial_evaluation;
-            let graph = FrontEnd::new(options, files).graph()?;
+            let mut graph = FrontEnd::new(options, files).graph()?;
+            graph.report.tell_facts(&graph.options);
             let report = match partial_evaluation {
                 true => Code::of(&graph.residual()?.flat()?, None)?.report,
                 false => graph.check_supported()?,

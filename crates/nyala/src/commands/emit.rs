@@ -63,6 +63,7 @@ impl Emit {
                     (text.into_bytes(), report)
                 }
             };
+            report.tell_facts(&options);
             let checked = self.out.as_ref().map_or(Ok(()), |out| check_output(&report.sources, out));
             checked.map_err(|d| report.report(*d))?;
             let written = match &self.out {

@@ -75,7 +75,8 @@ impl Explain {
             if let Some(out) = &self.html {
                 check_output(&front.report.sources, out).map_err(|d| front.report.clone().report(*d))?;
             }
-            let graph = front.graph()?;
+            let mut graph = front.graph()?;
+            graph.report.tell_facts(&graph.options);
             if self.vector {
                 return self.lanes(&graph);
             }

@@ -55,6 +55,10 @@ impl Run {
         let options = |o: &mut nyala_driver::Options| {
             o.cache = if self.no_cache { None } else { nyala_driver::cache::Objects::of_user() };
             o.debug = self.debug;
+            if self.engine == Engine::Interp && o.cpu.is_none() {
+                let (triple, cpu) = nyala_driver::INTERPRETED;
+                (o.target, o.cpu) = (Some(triple.into()), Some(cpu.into()));
+            }
         };
         with_files_of(&self.input, options, |options, files| {
             let mut args = vec![self.input.files[0].display().to_string()];

@@ -104,7 +104,7 @@ impl Tune {
     ) -> Answer {
         let start = Instant::now();
         let trees = Trees::new(options, files);
-        let mut said = trees.report.clone();
+        let (mut said, machine) = (trees.report.clone(), trees.machine());
         let (parameters, fixed) = trees.candidates(given)?;
         for out in [Some(file), self.plot.as_deref()].into_iter().flatten() {
             // The error is reported now, not after a minute of search.
@@ -148,7 +148,7 @@ impl Tune {
         };
         let code = bench.written.as_ref().map_or(0, |w| w.code);
         let report = Report {
-            machine: tuning::machine(self.input.device()),
+            machine,
             parameters: &parameters,
             found: &found,
             seconds: start.elapsed().as_secs_f64(),

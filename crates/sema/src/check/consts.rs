@@ -308,6 +308,7 @@ impl<'a> Checker<'a, '_> {
         if ast.mutable {
             return None;
         }
+        self.p.in_types.insert(id);
         let old = std::mem::replace(&mut self.at, At { module, ns });
         let value = ast.init.and_then(|init| self.const_value(init, depth + 1, parts));
         self.at = old;

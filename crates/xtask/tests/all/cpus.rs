@@ -193,6 +193,141 @@ fn names_of_cpus_are_known() {
     assert!(stderr(&output).contains("error[limitation]"), "{}", stderr(&output));
 }
 
+const FACTS: &str = "
+use std::target::*;
+static ROWS = if VECTOR_REGISTERS == 32 { 14 } else { 6 };
+struct Row[const N: i32] { cells: [f32 * N] }
+type Line = Row[{VECTOR_BYTES / 4}];
+extern fn rows() -> i32 { ROWS }
+extern fn bytes(_: &Line) -> i32 { sizeof[Line]() as i32 }
+extern fn line() -> i32 { CACHE_LINE }
+extern fn cache() -> i32 { L2_BYTES >> 10 }
+fn main() -> i32 { print_i32(ROWS); print_i32(lanes_for[f32]()); print_i32(L1_BYTES); println(); 0 }
+";
+
+/// What `nyala` writes with these arguments and the program: its output and its messages.
+fn said(program: &Path, args: &[&str]) -> (String, String) {
+    let mut all: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    all.insert(1, program.as_os_str());
+    let output = nyala(&all, 60);
+    (String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+}
+
+#[test]
+fn programs_ask_what_their_target_is_like() {
+    let folder = Folder::new("facts");
+    let program = folder.write("facts.impala", FACTS);
+    let x86 = "x86_64-unknown-linux-gnu";
+    for (target, cpu, [rows, bytes, line, cache]) in [
+        (x86, "x86-64", [6, 16, 64, 256]),
+        (x86, "x86-64-v2", [6, 16, 64, 256]),
+        (x86, "x86-64-v3", [6, 32, 64, 256]),
+        (x86, "znver3", [6, 32, 64, 512]),
+        (x86, "x86-64-v4", [14, 64, 64, 1024]),
+        ("aarch64-unknown-linux-gnu", "generic", [14, 16, 64, 512]),
+        ("aarch64-apple-darwin", "apple-m1", [14, 16, 128, 4096]),
+        ("powerpc64le-unknown-linux-gnu", "pwr10", [6, 16, 128, 512]),
+    ] {
+        for more in [&[][..], &["--no-pe"]] {
+            let args = ["emit", "--stage", "llvm", "--target", target, "--cpu", cpu];
+            let (text, err) = said(&program, &[&args[..], more].concat());
+            let of = |name: &str| {
+                let at = text.find(&format!("@{name}(")).unwrap_or_else(|| panic!("{name}: {text}{err}"));
+                text[at..].lines().map(str::trim).find_map(|l| l.strip_prefix("ret i32 ")).unwrap_or("").to_string()
+            };
+            let wanted = [rows, bytes, line, cache].map(|n: i32| n.to_string());
+            assert_eq!(["rows", "bytes", "line", "cache"].map(of), wanted, "{target} {cpu} {more:?}");
+            let told = "info[target-facts]: the program depends on CACHE_LINE, L1_BYTES, L2_BYTES, VECTOR_BYTES, VECTOR_REGISTERS of ";
+            assert!(err.starts_with(&format!("{told}{cpu}")), "{err}");
+        }
+    }
+}
+
+#[test]
+fn the_interpreter_has_the_facts_of_one_cpu() {
+    let folder = Folder::new("facts interpreted");
+    let program = folder.write("facts.impala", FACTS);
+    let run = |more: &[&str]| said(&program, &[&["run", "--engine", "interp"], more].concat());
+    assert_eq!(run(&[]), ("6832768\n".into(), String::new()));
+    assert_eq!(run(&["--cpu", "x86-64-v4"]), ("141632768\n".into(), String::new()));
+    assert_eq!(run(&["-D", "VECTOR_REGISTERS=32"]), ("14832768\n".into(), String::new()));
+    // Compiled code has those of its CPU, this one's without a name.
+    let machine = nyala_ir::Target::default().facts();
+    let (lanes, first) = (machine.vector_bytes / 4, machine.caches.first);
+    let rows = if machine.vector_registers == 32 { 14 } else { 6 };
+    for more in [&["run"][..], &["run", "--no-pe"], &["run", "-O0", "--cpu", "native"]] {
+        assert_eq!(said(&program, more), (format!("{rows}{lanes}{first}\n"), String::new()));
+    }
+    let (out, err) = said(&program, &["check"]);
+    assert!(
+        out.is_empty() && err.starts_with("info[target-facts]") && err.contains(" of this machine ("),
+        "{out}{err}"
+    );
+    assert!(said(&program, &["explain", "--cpu", "x86-64-v3"]).1.ends_with(" of x86-64-v3\n"));
+    // A program that loads the library depends on what it uses.
+    let other =
+        folder.write("other.impala", "use std::target::*;\nfn main() -> i32 { if false { VECTOR_BYTES } else { 0 } }");
+    assert_eq!(said(&other, &["check", "--cpu", "x86-64-v3"]).1.matches("info").count(), 1);
+    let none = folder
+        .write("none.impala", "use std::target::*;\nfn main() -> i32 { 0 }\nfn @unused() -> i32 { VECTOR_BYTES }");
+    assert!(!said(&none, &["check", "--cpu", "x86-64-v3"]).1.contains("info"));
+}
+
+#[test]
+fn versions_for_several_cpus_are_of_one_program() {
+    let folder = Folder::new("facts of several");
+    folder.write("lib.impala", FACTS);
+    let target = ["--target", "x86_64-unknown-linux-gnu", "--cpu", "x86-64-v2,x86-64-v4"];
+    let output = build(&folder, "lib.o", &target);
+    let err = stderr(&output);
+    assert!(err.starts_with("error[limitation]: the program depends on `CACHE_LINE` of `std::target`"), "{err}");
+    assert_eq!((output.status.code(), folder.path("lib.o").exists()), (Some(1), false));
+}
+
+/// The bodies of loops without another label in them.
+fn innermost_loops(assembly: &str) -> Vec<Vec<&str>> {
+    let (mut loops, mut body, mut label) = (Vec::new(), Vec::new(), "");
+    for line in assembly.lines() {
+        if let Some(name) =
+            line.strip_suffix(':').or_else(|| line.split_once(": ").map(|l| l.0)).filter(|n| n.starts_with(".L"))
+        {
+            (label, body) = (name, Vec::new());
+            continue;
+        }
+        body.push(line);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.len() == 2 && words[0].starts_with('j') && words[1] == label {
+            loops.push(std::mem::take(&mut body));
+        }
+    }
+    loops
+}
+
+/// The sums of a tile of lesson 20 are in registers: its inner loop has a multiply-add for each, and only loads elements of A and B.
+#[test]
+fn tiles_fit_into_registers() {
+    let lesson = crate::common::root().join("examples/20_matrix_product.impala");
+    for (cpu, register, sums) in [("x86-64-v3", "%ymm", 12), ("x86-64-v4", "%zmm", 28)] {
+        let args = ["emit", "--stage", "asm", "--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
+        let (text, err) = said(&lesson, &args);
+        let loops = innermost_loops(&text);
+        let adds = |body: &[&str]| body.iter().filter(|l| l.contains("vfmadd") && l.contains(register)).count();
+        let tiles: Vec<&Vec<&str>> = loops.iter().filter(|body| adds(body) >= sums).collect();
+        // `sgemm` and `dgemm`, before and after C is prefetched.
+        assert!(tiles.len() >= 4, "{cpu}: {}{err}", tiles.len());
+        for body in tiles {
+            let is_store = |l: &&&str| l.contains("vmov") && l.trim_end().ends_with(')');
+            let spills = body.iter().filter(|l| l.contains("(%rsp") || l.contains("(%rbp")).count();
+            assert_eq!(
+                (body.iter().filter(is_store).count(), spills, adds(body) % sums),
+                (0, 0, 0),
+                "{cpu}: {}",
+                body.join("\n")
+            );
+        }
+    }
+}
+
 /// The code of an object for this processor, disassembled.
 fn disassembly(folder: &Folder, cpu: &str, more: &[&str]) -> String {
     let target = ["--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
