@@ -1,10 +1,21 @@
 //! The cache of native code: what an object is made from. [`nyala_runtime::Cache`] keeps the entries.
 
 use nyala_gen_llvm::{Emitted, Options, llvm_library, machine_name, own_file};
+use nyala_ir::Target;
 pub use nyala_runtime::Cache;
 use nyala_runtime::CacheKey;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+
+/// What machine code depends on besides the text that LLVM gets: the options, the CPU, the build of LLVM.
+pub(crate) struct Setting([String; 3]);
+
+impl Setting {
+    pub fn new(options: &Options, target: &Target) -> Setting {
+        // The library's file identifies a build of LLVM.
+        Setting([format!("{options:?}"), machine_name(target), file_id(llvm_library())])
+    }
+}
 
 /// Objects that are kept between runs.
 #[derive(Clone, Debug)]
@@ -27,15 +38,14 @@ impl Objects {
         Objects { cache: Cache::at(folder), compiler }
     }
 
-    /// The key of everything that the machine code of `emitted` depends on: the text that LLVM gets, the options, the CPU, and
-    /// the builds of this compiler and of LLVM.
-    pub(crate) fn key(&self, emitted: &Emitted, options: &Options) -> CacheKey {
+    /// The key of everything that the machine code of a module depends on: the text that LLVM gets, and what it depends on besides.
+    pub(crate) fn key(&self, emitted: &Emitted, setting: &Setting) -> CacheKey {
+        let [options, machine, llvm] = &setting.0;
         CacheKey::of(&[
             emitted.text.as_bytes(),
-            format!("{options:?}").as_bytes(),
-            machine_name(&emitted.target).as_bytes(),
-            // The library's file identifies a build of LLVM.
-            file_id(llvm_library()).as_bytes(),
+            options.as_bytes(),
+            machine.as_bytes(),
+            llvm.as_bytes(),
             self.compiler.as_bytes(),
         ])
     }

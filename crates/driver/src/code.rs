@@ -80,7 +80,7 @@ impl Code {
         let Some(cache) = self.options.cache.clone() else { return self.fresh_object() };
         // In the table of times a size of 0 is a miss.
         let lookup = |cache: &cache::Objects, emitted: &Emitted, options: &Options| {
-            let key = cache.key(emitted, &llvm_options(options));
+            let key = cache.key(emitted, &cache::Setting::new(&llvm_options(options), &emitted.target));
             let object = cache.get(&key);
             (key, object)
         };

@@ -2,6 +2,7 @@
 //! now, on all cores. Separate from `code.rs`, where a program is one module, as executables and libraries are.
 
 use crate::Options;
+use crate::cache::Setting;
 use crate::code::llvm_options;
 use crate::flat::Flat;
 use crate::report::{Failed, Report};
@@ -33,7 +34,8 @@ impl Flat {
         let units = report.time(options, "emit", emit, |_| 0).map_err(|d| report.report(*d))?;
         let lookup = |_: &mut Report| -> (Vec<_>, Vec<Option<Vec<u8>>>) {
             let Some(cache) = &options.cache else { return (Vec::new(), vec![None; units.len()]) };
-            let keys: Vec<_> = units.iter().map(|unit| cache.key(unit, &llvm_options(options))).collect();
+            let setting = Setting::new(&llvm_options(options), self.module.target());
+            let keys: Vec<_> = units.iter().map(|unit| cache.key(unit, &setting)).collect();
             let kept = keys.iter().map(|key| cache.get(key)).collect();
             (keys, kept)
         };

@@ -1,4 +1,4 @@
-//! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur against C, parallel
+//! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the loop of editing, the blur against C, parallel
 //! loops, matrix products, sorting, lanes, specialized interpreters, variants made at run time, Python, rays, alignments, evaluation at
 //! compile time, growth of compile times with large programs.
 //!
@@ -7,6 +7,7 @@
 
 mod align;
 mod constants;
+mod edits;
 mod front;
 mod game;
 mod interpreters;
@@ -82,6 +83,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("front end") {
         let block = front::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("edits") {
+        let block = edits::run()?;
         print!("{block}");
         out.push_str(&block);
     }
