@@ -10,6 +10,7 @@ use crate::front::FrontEnd;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
 use crate::run::{at_declaration, check_entry};
+use crate::versions;
 use nyala_base::diagnostics::{limitation, not_in_c, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
@@ -90,7 +91,7 @@ impl FrontEnd {
         check_place(out).map_err(|d| Report::default().report(*d))?;
         let options = &self.options;
         if kind == Kind::Header {
-            let text = self.header(&guard_name(out))?;
+            let text = versions::header(self, &guard_name(out))?;
             let mut report = self.report.clone();
             let made = check_output(&report.sources, out).and_then(|()| deliver_bytes(text.as_bytes(), out));
             return made.map_err(|d| report.report(*d)).map(|()| report);
@@ -101,7 +102,7 @@ impl FrontEnd {
         }
         let mut graph = self.graph()?;
         check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
-        let (flat, mut code, object) = compiled(options, kind, &graph)?;
+        let (flat, mut code, object) = compiled(self, kind, &graph)?;
         let report = &mut code.report;
         let made = match kind {
             Kind::Obj => deliver_bytes(&object, out),
@@ -116,16 +117,29 @@ impl FrontEnd {
 
     /// The object of a static library, not linked with the runtime; whether it needs that, and what was found.
     pub fn library_object(&self) -> Result<(Vec<u8>, bool, Report), Failed> {
-        let (_, code, object) = compiled(&self.options, Kind::StaticLib, &self.graph()?)?;
+        let (_, code, object) = compiled(self, Kind::StaticLib, &self.graph()?)?;
         let needs_runtime = needs_runtime(&object);
         Ok((object, needs_runtime, code.report))
     }
 }
 
-/// Compiles a program for a kind of file.
-fn compiled(options: &Options, kind: Kind, graph: &Graph) -> Result<(Flat, Code, Vec<u8>), Failed> {
-    let mut flat = graph.residual()?.flat()?;
-    let Flat { module, report, .. } = &mut flat;
+/// Compiles a program for a kind of file. Of several versions the first represents all.
+fn compiled(front: &FrontEnd, kind: Kind, graph: &Graph) -> Result<(Flat, Code, Vec<u8>), Failed> {
+    let mut flats = versions::of(front, graph, |graph| graph.residual()?.flat())?;
+    for flat in &mut flats {
+        prepare(flat, kind)?;
+    }
+    let folder = current_folder();
+    // An executable reports faults with their lines.
+    let has_lines = graph.options.debug || kind == Kind::Exe;
+    let mut code = Code::of_versions(&flats, has_lines.then_some(&*folder))?;
+    let object = code.object()?;
+    Ok((flats.swap_remove(0), code, object))
+}
+
+/// Makes a program one for a kind of file.
+fn prepare(flat: &mut Flat, kind: Kind) -> Result<(), Failed> {
+    let Flat { module, report, options, .. } = flat;
     if kind == Kind::Exe {
         add_start(report, module)?;
     } else if let (Kind::StaticLib | Kind::SharedLib, Some(main)) = (kind, module.exported("main")) {
@@ -144,12 +158,7 @@ fn compiled(options: &Options, kind: Kind, graph: &Graph) -> Result<(Flat, Code,
     if options.sanitizer == Some(Sanitizer::Thread) {
         warn_of_threads(report, module);
     }
-    let folder = current_folder();
-    // An executable reports faults with their lines.
-    let has_lines = options.debug || kind == Kind::Exe;
-    let mut code = Code::of(&flat, has_lines.then_some(&*folder))?;
-    let object = code.object()?;
-    Ok((flat, code, object))
+    Ok(())
 }
 
 /// The runtime is not made with ThreadSanitizer, which therefore does not see that threads of the runtime wait for each other.

@@ -2,10 +2,12 @@
 //! SSA, which other back ends take as well.
 
 use crate::flat::Flat;
+use crate::front::FrontEnd;
+use crate::graph::Graph;
 use crate::report::{Failed, Report};
-use crate::{Options, cache};
+use crate::{Options, cache, versions};
 use nyala_base::Span;
-use nyala_base::diagnostics::{bug, limitation};
+use nyala_base::diagnostics::bug;
 use nyala_gen_llvm::{Emitted, LlvmModule};
 use nyala_ir::Cont;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -32,34 +34,33 @@ pub(crate) fn llvm_options(options: &Options) -> nyala_gen_llvm::Options {
     }
 }
 
+impl FrontEnd {
+    /// The code of the program, of which this is the graph: of all versions, if it is for several CPUs.
+    pub fn code(&self, graph: &Graph) -> Result<Code, Failed> {
+        Code::of_versions(&versions::of(self, graph, |graph| graph.residual()?.flat())?, None)
+    }
+}
+
 impl Code {
     /// The code of a program, with functions and lines if there is a folder that names of files start from.
     pub fn of(flat: &Flat, folder: Option<&str>) -> Result<Code, Failed> {
-        let mut report = flat.report.clone();
-        let options = &flat.options;
-        if let (false, Some(fact)) = (options.more_cpus.is_empty(), report.facts.first()) {
-            let message = format!("the program depends on `{fact}` of `std::target`, and is compiled for several CPUs");
-            let hint = "all versions are of one program yet: name one CPU, or do without facts about it";
-            return Err(report.report(limitation::error(Span::NONE, message, hint)));
+        Code::of_versions(std::slice::from_ref(flat), folder)
+    }
+
+    /// The code of a program for several CPUs, see [`versions`](crate::versions).
+    pub(crate) fn of_versions(flats: &[Flat], folder: Option<&str>) -> Result<Code, Failed> {
+        let Flat { report, options, .. } = flats.first().ok_or_else(|| Box::new(Report::default()))?;
+        let mut report = report.clone();
+        let own: Vec<_> = flats.iter().map(|flat| |span| flat.report.own_place(span)).collect();
+        let mut programs: Vec<nyala_gen_llvm::Program> = Vec::new();
+        for (Flat { module, report, options, .. }, own) in flats.iter().zip(&own) {
+            let calls = options.debug.then_some(&*report.calls);
+            let sources = &report.sources;
+            let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources, folder, own, calls, in_sections: false });
+            programs.push((module, lines));
         }
-        let emitted = report.time(
-            options,
-            "emit",
-            |r| {
-                let own = |span| r.own_place(span);
-                let calls = options.debug.then_some(&*r.calls);
-                let sources = &r.sources;
-                let lines = folder.map(|folder| nyala_gen_llvm::Lines {
-                    sources,
-                    folder,
-                    own: &own,
-                    calls,
-                    in_sections: false,
-                });
-                nyala_gen_llvm::emit_module(&flat.module, &llvm_options(options), lines)
-            },
-            |_| 0,
-        );
+        let emit = || nyala_gen_llvm::emit_versions(&programs, &llvm_options(options));
+        let emitted = report.time(options, "emit", |_| emit(), |_| 0);
         let emitted = emitted.map_err(|d| report.report(*d))?;
         Ok(Code { options: options.clone(), report, emitted })
     }

@@ -8,7 +8,7 @@ use crate::front::{Files, FrontEnd, Trees};
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, FLAT, GRAPH, SCHEDULE, SPECIALIZE, Step, stages};
 use crate::report::{Failed, Report};
-use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function};
+use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function, versions};
 use nyala_base::diagnostics::{bug, limitation, no_libdevice};
 use nyala_base::{Diagnostic, FileId, Id, Span};
 use nyala_flat::{Block, Function, Inst, InstOp, Module};
@@ -83,13 +83,14 @@ fn of_llvm(
     text: impl FnOnce(&LlvmModule) -> Result<String, Box<Diagnostic>>,
     cut: fn(&str, &str) -> Option<String>,
 ) -> Text {
-    let flat = flat_module(options, files)?;
-    let mut code = Code::of(&flat, None)?;
+    let front = FrontEnd::new(options.clone(), files.clone());
+    let flats = versions::of(&front, &front.graph()?, flat_of)?;
+    let mut code = Code::of_versions(&flats, None)?;
     let text = text(&code.optimized()?).map_err(|d| code.report.report(*d))?;
     let Some(name) = function else { return Ok((text, code.report)) };
     let Code { emitted, mut report, .. } = code;
     let symbols = |f: usize| emitted.symbols[f].iter().filter_map(|symbol| cut(&text, symbol));
-    let module = &flat.module;
+    let module = &flats[0].module;
     let called = (0..module.funcs.len()).filter(|&f| one_function::is_called(&module.funcs[f], name));
     let parts: Vec<String> = called.flat_map(symbols).collect();
     match parts.is_empty() {
@@ -297,7 +298,11 @@ pub(crate) fn opencl_text(options: &Options, files: &Files, _: Option<&str>) -> 
 }
 
 fn flat_module(options: &Options, files: &Files) -> Result<Flat, Failed> {
-    let mut residual = FrontEnd::new(options.clone(), files.clone()).graph()?.residual()?;
+    flat_of(&FrontEnd::new(options.clone(), files.clone()).graph()?)
+}
+
+fn flat_of(graph: &Graph) -> Result<Flat, Failed> {
+    let mut residual = graph.residual()?;
     // Whoever looks for the reason of a failure wants to see the code.
     residual.ensures.clear();
     residual.flat()

@@ -42,6 +42,7 @@ pub mod testing;
 pub mod tuning;
 mod units;
 pub mod variants;
+mod versions;
 
 pub use code::Code;
 pub use devices::CodeOf;

@@ -26,7 +26,7 @@ use crate::Options;
 use crate::diagnostics::target_facts;
 use crate::front::{FrontEnd, Trees};
 use crate::report::Report;
-use nyala_base::{FileId, Id, Span};
+use nyala_base::{Id, Span};
 use nyala_ir::target::Facts;
 use nyala_ir::{Arch, Global, Target, World};
 use nyala_syntax::ast::{self, ItemKind};
@@ -79,6 +79,9 @@ fn values(target: &Target) -> Vec<(&'static str, String)> {
 
 /// The machine whose facts a program has, as messages name it.
 fn name(options: &Options) -> String {
+    if let (Some(first), [_, ..]) = (&options.cpu, &options.more_cpus[..]) {
+        return format!("{first}, {}, for each its own", options.more_cpus.join(", "));
+    }
     let target = options.target();
     let cpu = match (&target.cpu, target.is_native) {
         (Some(cpu), _) => cpu.clone(),
@@ -132,17 +135,36 @@ impl Trees {
     }
 }
 
+/// Whether a place is in the library.
+fn is_fact(front: &FrontEnd, place: Span) -> bool {
+    front.trees().all().iter().any(|m| is_library(m) && m.file == Some(place.file))
+}
+
 /// The facts that a program asks for, by name: in code that is reached, and in types.
 pub(crate) fn asked(front: &FrontEnd, world: &World) -> Vec<String> {
-    let library: Vec<FileId> = front.trees().all().iter().filter(|m| is_library(m)).filter_map(|m| m.file).collect();
-    let is_fact = |place: Span| library.contains(&place.file);
     let in_code = (0..world.n_globals()).map(|g| world.global(Global::from_idx(g)));
-    let in_code = in_code.filter(|g| is_fact(g.origin)).map(|g| g.name.to_string());
-    let in_types = front.program().statics_in_types().filter(|s| is_fact(s.span)).map(|s| s.text.to_string());
-    let mut all: Vec<String> = in_code.chain(in_types).collect();
+    let in_code = in_code.filter(|g| is_fact(front, g.origin)).map(|g| g.name.to_string());
+    let mut all: Vec<String> = in_code.chain(in_types(front)).collect();
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// The facts that types depend on, by name.
+pub(crate) fn in_types(front: &FrontEnd) -> Vec<String> {
+    let facts = front.program().statics_in_types().filter(|s| is_fact(front, s.span));
+    let mut all: Vec<String> = facts.map(|s| s.text.to_string()).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Those of the facts that are not the same for all machines, as messages name them.
+pub(crate) fn differing(facts: &[String], targets: &[Target]) -> String {
+    let all: Vec<_> = targets.iter().map(values).collect();
+    let value = |of: &[(&str, String)], fact: &str| of.iter().find(|v| v.0 == fact).map(|v| v.1.clone());
+    let differs = |fact: &&String| all.iter().any(|of| value(of, fact) != value(&all[0], fact));
+    let names: Vec<String> = facts.iter().filter(differs).map(|fact| format!("`{fact}`")).collect();
+    names.join(", ")
 }
 
 impl Report {

@@ -57,8 +57,14 @@ const COPY: &str = "available_externally ";
 /// Metadata of origins has smaller numbers.
 const FIRST_METADATA: usize = 1_000_000_000;
 
+/// A module, and the functions and lines of the source that it was made of.
+pub type Program<'m> = (&'m Module, Option<Lines<'m>>);
+
 /// State of the emission of one module.
 pub(crate) struct Emitter<'m> {
+    /// If each version is of a module of its own: these, with functions and statics of their own.
+    programs: Vec<Program<'m>>,
+    /// That of the current version.
     pub module: &'m Module,
     pub options: &'m Options,
     part: Option<Part<'m>>,
@@ -146,15 +152,26 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// Emits a module as LLVM text, with functions and lines of the source if `lines` is given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
+    emit_versions(&[(module, lines)], options)
+}
+
+/// Emits modules as one LLVM text: one for all CPUs of the options, or one for each in the order of [`versions`](versions::versions).
+/// They all export the same functions.
+pub fn emit_versions(programs: &[Program], options: &Options) -> Result<Emitted, Box<Diagnostic>> {
+    let Some(&(module, lines)) = programs.first() else { return Err(bug("there is no program to emit")) };
     let targets = targets(module, options)?;
-    let mut emitter = Emitter::new(module, options, targets, Facts::of(module), lines, None);
+    let mut facts = Facts::of(module);
+    let own = if programs.len() > 1 { programs } else { &[] };
+    if !own.is_empty() {
+        if own.len() != targets.len() {
+            return Err(bug("not each CPU has a program"));
+        }
+        let symbols = own.iter().flat_map(|(module, _)| module.funcs.iter().filter_map(Function::symbol));
+        facts.symbols = Arc::new(symbols.map(String::from).collect());
+    }
+    let mut emitter = Emitter::new(module, options, targets, facts, lines, None, own);
     emitter.emit()?;
-    let symbols = module.funcs.iter().enumerate().map(|(i, f)| {
-        let id = Func::from_idx(i);
-        let own = emitter.versions.iter().flat_map(|v| [v.funcs.get(&id), v.entries.get(&id)]).flatten().cloned();
-        own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
-    });
-    let symbols = symbols.collect();
+    let symbols = module.funcs.iter().enumerate().map(|(i, f)| emitter.symbols(Func::from_idx(i), f)).collect();
     Ok(emitter.finish(symbols).0)
 }
 
@@ -168,7 +185,7 @@ pub fn emit_units(module: &Module, options: &Options, lines: Option<Lines>) -> R
     let mut all = Vec::with_capacity(units.all.len());
     for index in 0..units.all.len() {
         let part = Part { units: &units, index };
-        let mut emitter = Emitter::new(module, options, targets.clone(), facts, lines, Some(part));
+        let mut emitter = Emitter::new(module, options, targets.clone(), facts, lines, Some(part), &[]);
         emitter.emit()?;
         let (emitted, found) = emitter.finish(Vec::new());
         all.push(emitted);
@@ -223,15 +240,17 @@ impl<'m> Emitter<'m> {
         facts: Facts<'m>,
         lines: Option<Lines<'m>>,
         part: Option<Part<'m>>,
+        programs: &[Program<'m>],
     ) -> Emitter<'m> {
         let mut names = Names::new(facts.symbols);
         let mut versions = Vec::new();
         let several = targets.len() > 1;
-        let funcs: Vec<Func> = match part {
-            Some(part) => part.unit().own.iter().chain(&part.unit().copies).copied().collect(),
-            None => (0..module.funcs.len()).map(Func::from_idx).collect(),
-        };
-        for target in targets {
+        for (version, target) in targets.into_iter().enumerate() {
+            let module = programs.get(version).map_or(module, |program| program.0);
+            let funcs: Vec<Func> = match part {
+                Some(part) => part.unit().own.iter().chain(&part.unit().copies).copied().collect(),
+                None => (0..module.funcs.len()).map(Func::from_idx).collect(),
+            };
             let suffix =
                 if several { format!(".{}", target.cpu.as_deref().unwrap_or_default()) } else { String::new() };
             let mut own_names = FxHashMap::default();
@@ -259,16 +278,11 @@ impl<'m> Emitter<'m> {
         }
         let indirect_names = match versions.len() {
             1 => Vec::new(),
+            _ if !programs.is_empty() => Vec::new(),
             _ => module.funcs.iter().map(|f| names.pick("impala.", &f.name, ".any-cpu")).collect(),
         };
-        let globals = match part {
-            Some(_) => FxHashMap::default(),
-            None => {
-                let name = |g: &Global| names.pick("static.", &g.name, "");
-                module.globals.iter().map(name).enumerate().map(|(i, name)| (GlobalId::from_idx(i), name)).collect()
-            }
-        };
-        Emitter {
+        let mut emitter = Emitter {
+            programs: programs.to_vec(),
             module,
             options,
             part,
@@ -279,7 +293,7 @@ impl<'m> Emitter<'m> {
             version: 0,
             indirect_names,
             indirect: BTreeSet::new(),
-            globals,
+            globals: FxHashMap::default(),
             declared: BTreeMap::new(),
             thunks: Vec::new(),
             needs_splat: false,
@@ -291,7 +305,38 @@ impl<'m> Emitter<'m> {
             escapes: facts.escapes,
             frames: facts.frames,
             out: String::new(),
+        };
+        if part.is_none() {
+            emitter.name_globals();
         }
+        emitter
+    }
+
+    /// Gives the statics of the module names; with those of its version, if each has statics of its own.
+    fn name_globals(&mut self) {
+        let cpu = self.versions[self.version].target.cpu.as_deref().filter(|_| !self.programs.is_empty());
+        let suffix = cpu.map_or(String::new(), |cpu| format!(".{cpu}"));
+        let name = |g: &Global| self.names.pick("static.", &g.name, &suffix);
+        let names = self.module.globals.iter().map(name).enumerate();
+        self.globals = names.map(|(i, name)| (GlobalId::from_idx(i), name)).collect();
+    }
+
+    /// The symbols of the code of a function of the first module, in all versions.
+    fn symbols(&self, func: Func, f: &Function) -> Vec<String> {
+        let mut symbols = Vec::new();
+        for (number, version) in self.versions.iter().enumerate() {
+            // In other modules functions of the same name are the same.
+            let same: Vec<Func> = match self.programs.get(number).filter(|_| number > 0) {
+                Some((module, _)) => {
+                    (0..module.funcs.len()).map(Func::from_idx).filter(|&k| module.func(k).name == f.name).collect()
+                }
+                None => vec![func],
+            };
+            let own = same.iter().flat_map(|k| [version.funcs.get(k), version.entries.get(k)]);
+            symbols.extend(own.flatten().cloned());
+        }
+        symbols.extend(f.symbol().filter(|_| !f.is_foreign()).map(String::from));
+        symbols
     }
 
     /// What was emitted, and what the next part may use.
@@ -321,11 +366,7 @@ pub fn quote(name: &str) -> String {
 impl<'m> Emitter<'m> {
     fn emit(&mut self) -> Result<(), Box<Diagnostic>> {
         match self.part {
-            None => {
-                for i in 0..self.module.globals.len() {
-                    self.emit_global(GlobalId::from_idx(i), "internal ")?;
-                }
-            }
+            None => self.emit_globals()?,
             Some(part) => self.emit_globals_of(part)?,
         }
         let module = self.module;
@@ -337,18 +378,20 @@ impl<'m> Emitter<'m> {
         let exported: FxHashSet<&str> = funcs.iter().filter_map(is_exported).collect();
         for version in 0..self.versions.len() {
             self.enter_version(version);
+            if version > 0 && !self.programs.is_empty() {
+                self.enter_program(self.programs[version])?;
+            }
             self.emit_functions()?;
+            if !self.programs.is_empty() {
+                self.emit_thunks()?;
+            }
         }
         // The following code runs on each of the CPUs.
         self.enter_version(0);
         if self.versions.len() > 1 {
-            self.emit_indirect();
+            self.emit_indirect()?;
         }
-        let mut i = 0;
-        while i < self.thunks.len() {
-            self.emit_thunk(self.thunks[i])?;
-            i += 1;
-        }
+        self.emit_thunks()?;
         if self.needs_splat {
             let attributes = format!("#0{} {{", self.version_attributes());
             self.out.push_str(&SPLAT.replacen("#0 {", &attributes, 1));
@@ -368,13 +411,43 @@ impl<'m> Emitter<'m> {
             let _ = writeln!(self.out, "!{} = {node}", FIRST_METADATA + i);
         }
         if let Some(origins) = &mut self.origins {
-            origins.write(&module.types, &mut self.out);
+            origins.write(&self.module.types, &mut self.out);
         }
         Ok(())
     }
 
     fn enter_version(&mut self, version: usize) {
         self.version = version;
+    }
+
+    /// Goes on with the module of the current version, its statics first.
+    fn enter_program(&mut self, (module, lines): Program<'m>) -> Result<(), Box<Diagnostic>> {
+        if let (Some(origins), Some(lines)) = (&mut self.origins, lines) {
+            origins.enter(&self.module.types, lines);
+        }
+        let Facts { groups, escapes, frames, symbols: _ } = Facts::of(module);
+        self.module = module;
+        self.layouts = Layouts::new(&module.types, module.target().c_abi);
+        (self.jumping_group, self.escapes, self.frames) = (groups, escapes, frames);
+        self.name_globals();
+        self.emit_globals()
+    }
+
+    fn emit_globals(&mut self) -> Result<(), Box<Diagnostic>> {
+        for i in 0..self.module.globals.len() {
+            self.emit_global(GlobalId::from_idx(i), "internal ")?;
+        }
+        Ok(())
+    }
+
+    fn emit_thunks(&mut self) -> Result<(), Box<Diagnostic>> {
+        let mut i = 0;
+        while i < self.thunks.len() {
+            self.emit_thunk(self.thunks[i])?;
+            i += 1;
+        }
+        self.thunks.clear();
+        Ok(())
     }
 
     /// Text after the attributes of functions of the current version.
@@ -424,8 +497,8 @@ impl<'m> Emitter<'m> {
     }
 
     /// Emits the functions that choose among the versions: of exported functions, and of those that statics refer to.
-    fn emit_indirect(&mut self) {
-        let module = self.module;
+    fn emit_indirect(&mut self) -> Result<(), Box<Diagnostic>> {
+        let module = self.programs.first().map_or(self.module, |program| program.0);
         let exported = module.funcs.iter().enumerate().filter_map(|(i, f)| match &f.linkage {
             Linkage::Exported(symbol) => Some(("", symbol, i)),
             _ => None,
@@ -434,16 +507,25 @@ impl<'m> Emitter<'m> {
         let mut out = versions::level_text();
         let mut resolvers = Vec::new();
         for (linkage, name, i) in exported.chain(of_statics) {
-            let id = Func::from_idx(i);
-            let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[&id]) } else { quote(&v.funcs[&id]) };
-            let made: Vec<(String, &str)> =
-                self.versions.iter().map(|v| (of(v), v.target.cpu.as_deref().unwrap_or_default())).collect();
+            let exported_by = |f: &Function| matches!(&f.linkage, Linkage::Exported(symbol) if symbol == name);
+            let mut made: Vec<(String, &str)> = Vec::new();
+            for (number, version) in self.versions.iter().enumerate() {
+                let at = match self.programs.get(number) {
+                    Some((module, _)) => module.funcs.iter().position(exported_by),
+                    None => Some(i),
+                };
+                let symbols = if linkage.is_empty() { &version.entries } else { &version.funcs };
+                let symbol = at.and_then(|at| symbols.get(&Func::from_idx(at)));
+                let symbol = symbol.ok_or_else(|| bug(format!("not each version has `{name}`")))?;
+                made.push((quote(symbol), version.target.cpu.as_deref().unwrap_or_default()));
+            }
             let resolver = quote(&format!("nyala.choose.{name}"));
             versions::indirect(linkage, &quote(name), &resolver, &made, &mut out);
             resolvers.push(format!("ptr {resolver}"));
         }
         versions::keep(&resolvers, &mut out);
         self.out.push_str(&out);
+        Ok(())
     }
 
     /// Adds a distinct node of metadata, `rest` after its reference to itself; returns its name.
@@ -467,7 +549,9 @@ impl<'m> Emitter<'m> {
     pub fn internal_name(&mut self, func: Func) -> String {
         let mut version = self.version;
         if self.module.func(func).is_foreign() {
-            version = 0;
+            if self.programs.is_empty() {
+                version = 0;
+            }
             if !self.thunks.contains(&func) {
                 self.thunks.push(func);
             }
@@ -522,9 +606,9 @@ impl<'m> Emitter<'m> {
         Ok((ret, params))
     }
 
-    /// The name of a function in the initializer of a static, which exists once for all versions.
+    /// The name of a function in the initializer of a static, which exists once for all versions of a module.
     fn static_name(&mut self, func: Func) -> String {
-        if self.versions.len() == 1 || self.module.func(func).is_foreign() {
+        if self.versions.len() == 1 || !self.programs.is_empty() || self.module.func(func).is_foreign() {
             return self.internal_name(func);
         }
         self.indirect.insert(func);

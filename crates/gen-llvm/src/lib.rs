@@ -54,7 +54,7 @@ mod units;
 mod vectors;
 mod versions;
 
-pub use emit::{Emitted, emit_module, emit_text, emit_units, quote};
+pub use emit::{Emitted, Program, emit_module, emit_text, emit_units, emit_versions, quote};
 pub use gpu::{needs_libdevice, without_libdevice};
 pub use jit::{Jit, call_entry, time_calls};
 pub use library::{llvm_library, llvm_version, load_llvm, own_file};
@@ -63,3 +63,4 @@ pub use module::{LlvmModule, emit};
 pub use options::{MAX_UNIT, Options, Sanitizer};
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, host_cpu, machine_name};
+pub use versions::versions;

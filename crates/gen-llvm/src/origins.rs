@@ -92,6 +92,16 @@ impl<'a> Origins<'a> {
         origins
     }
 
+    /// Goes on with a module of other lines, behind one with these types.
+    pub fn enter(&mut self, types: &Types, lines: Lines<'a>) {
+        self.describe_types(types);
+        self.lines = lines;
+        self.types.clear();
+        self.callees.clear();
+        self.unfolded.clear();
+        self.variables.clear();
+    }
+
     pub(crate) fn add(&mut self, node: String) -> u32 {
         self.nodes.push(node);
         self.nodes.len() as u32 - 1

@@ -1,7 +1,9 @@
 //! Functions compiled for several CPUs in one module: at load time, the best version that the machine can run is
 //! chosen.
 //!
-//! Each function exists once for each CPU of the options, and calls functions of its own version. Statics exist once.
+//! Each function exists once for each CPU of the options, and calls functions of its own version. Statics exist once. If the program
+//! depends on facts about its target, there is one module for each CPU, made of the same text: then each version has statics of its
+//! own, which may differ. That is no difference to the program, since one process runs one version.
 //! Functions that are reached from outside, by a symbol or through a static, are indirect functions (ELF's
 //! `STT_GNU_IFUNC`):
 //!
@@ -24,7 +26,10 @@ use std::fmt::Write;
 const LEVELS: [&str; 4] = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
 
 /// The machine for each version of a module's functions, from the baseline up.
-pub(crate) fn versions(target: &Target, options: &Options) -> Result<Vec<Target>, Box<Diagnostic>> {
+///
+/// # Errors
+/// The loader of the target cannot choose, or not among these CPUs.
+pub fn versions(target: &Target, options: &Options) -> Result<Vec<Target>, Box<Diagnostic>> {
     if options.more_cpus.is_empty() {
         return Ok(vec![target.clone()]);
     }

@@ -12,6 +12,7 @@ pub(crate) mod constant_fault;
 pub(crate) mod division_fault;
 pub(crate) mod ensure_failed;
 pub(crate) mod entry_type;
+pub(crate) mod fact_in_signature;
 pub(crate) mod heap_closure;
 pub(crate) mod illegal_instruction;
 pub(crate) mod link_failed;
@@ -49,6 +50,7 @@ nyala_base::codes![
     division_fault,
     ensure_failed,
     entry_type,
+    fact_in_signature,
     heap_closure,
     illegal_instruction,
     link_failed,

@@ -2,7 +2,7 @@
 
 use super::package::Part;
 use super::{Input, with_files};
-use nyala_driver::{Code, FrontEnd};
+use nyala_driver::FrontEnd;
 
 /// Check a program, up to the text that LLVM gets, and print its diagnostics, if there are any. With `--no-pe`, only names,
 /// types and the like
@@ -19,10 +19,11 @@ impl Check {
         }
         with_files(&self.input, |options, files| {
             let partial_evaluation = options.partial_evaluation;
-            let mut graph = FrontEnd::new(options, files).graph()?;
+            let front = FrontEnd::new(options, files);
+            let mut graph = front.graph()?;
             graph.report.tell_facts(&graph.options);
             let report = match partial_evaluation {
-                true => Code::of(&graph.residual()?.flat()?, None)?.report,
+                true => front.code(&graph)?.report,
                 false => graph.check_supported()?,
             };
             Ok((0, report))

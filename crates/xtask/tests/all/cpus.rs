@@ -100,6 +100,8 @@ int main(int argc, char **argv) {
     Dl_info info;
     if (!dladdr(scale, &info)) return 2;
     printf("%lx\n", (long)((char *)scale - (char *)info.dli_fbase));
+    int (*rows)(void) = (int (*)(void))dlsym(library, "rows");
+    if (rows) printf("%d\n", rows());
     return 0;
 }
 "#;
@@ -273,15 +275,38 @@ fn the_interpreter_has_the_facts_of_one_cpu() {
     assert!(!said(&none, &["check", "--cpu", "x86-64-v3"]).1.contains("info"));
 }
 
+/// Callers know one type for all CPUs.
 #[test]
-fn versions_for_several_cpus_are_of_one_program() {
+fn signatures_do_not_depend_on_the_cpu() {
     let folder = Folder::new("facts of several");
-    folder.write("lib.impala", FACTS);
     let target = ["--target", "x86_64-unknown-linux-gnu", "--cpu", "x86-64-v2,x86-64-v4"];
-    let output = build(&folder, "lib.o", &target);
-    let err = stderr(&output);
-    assert!(err.starts_with("error[limitation]: the program depends on `CACHE_LINE` of `std::target`"), "{err}");
-    assert_eq!((output.status.code(), folder.path("lib.o").exists()), (Some(1), false));
+    let refused = |text: &str, out: &str| {
+        folder.write("lib.impala", text);
+        let output = build(&folder, out, &target);
+        assert_eq!((output.status.code(), folder.path(out).exists()), (Some(1), false));
+        stderr(&output)
+    };
+    let of = |what: &str| format!("error[fact-in-signature]: {what} depends on `VECTOR_BYTES` of `std::target`");
+    let err = refused(FACTS, "lib.o");
+    assert!(
+        err.starts_with(&of("the type of the exported function `bytes`")) && err.contains("lib.impala:7:"),
+        "{err}"
+    );
+    let err = refused(FACTS, "lib.h");
+    assert!(err.starts_with(&of("the header of the program's functions")), "{err}");
+    // The length of an array is part of a type of an equal name.
+    let by_pointer = "use std::target::*; struct Row { next: &Row, cells: [f32 * VECTOR_BYTES] }
+                      extern fn first(n: i32, row: &Row) -> f32 { if n > L1_BYTES { 0f } else { row.cells(0) } }";
+    let err = refused(by_pointer, "lib.o");
+    assert!(err.starts_with(&of("the type of the exported function `first`")), "{err}");
+    let asserts = "use std::target::*;
+                   extern fn f() -> i32 { static_assert(VECTOR_BYTES >= 32, \"wide\"); 0 }";
+    let err = refused(asserts, "lib.o");
+    assert!(err.contains("error[static-assert-failed]") && err.contains("in the version for `x86-64-v2`"), "{err}");
+    // One CPU has one type.
+    folder.write("lib.impala", FACTS);
+    build_well(&folder, "lib.h", &["--cpu", "x86-64-v4"]);
+    build_well(&folder, "lib.o", &["--target", "x86_64-unknown-linux-gnu", "--cpu", "x86-64-v4"]);
 }
 
 /// The bodies of loops without another label in them.
@@ -415,6 +440,71 @@ mod several {
             let of_function = code.split("\n\n").find(|f| f.contains(&format!("<scale.{cpu}>:"))).unwrap_or("");
             assert!(of_function.contains(has) && !of_function.contains(has_not), "{cpu}: {of_function}");
         }
+    }
+
+    /// A program that depends on facts is another one for each CPU.
+    const WITH_FACTS: &str = "
+use std::target::*;
+static ROWS = if VECTOR_REGISTERS == 32 { 14 } else { 6 };
+static TABLE_OF_ROWS = [ROWS, 100 * ROWS, VECTOR_BYTES];
+static mut SUMS = [1, .. VECTOR_BYTES];
+fn @(?n) lanes(n: i32) -> i32 { if n == 0 { VECTOR_BYTES } else { lanes(n - 1) } }
+extern fn rows() -> i32 { ROWS * 1000 + lanes(3) }
+extern fn row(i: i32) -> i32 { TABLE_OF_ROWS(i) }
+extern fn sum(i: i32) -> i32 {
+    let mut sum = 0;
+    for k in range(0, VECTOR_BYTES) { sum += SUMS(k) }
+    SUMS(i)++;
+    sum
+}
+";
+
+    #[test]
+    fn each_version_has_its_own_facts() {
+        let folder = library("several facts");
+        let program = folder.write("lib.impala", format!("{PROGRAM}{WITH_FACTS}"));
+        let levels = "x86-64-v4,x86-64-v2,x86-64-v3";
+        // Main programs find it as any library, and functions in statics, callbacks and mutable statics work.
+        for options in [&["-O0"][..], &["-O3"], &["-O2", "-g"]] {
+            let library = build_well(&folder, "liblib.so", &[options, &["--cpu", levels]].concat());
+            build_well(&folder, "lib.h", &["--cpu", levels]);
+            let rpath = format!("-Wl,-rpath,{}", folder.0.display());
+            assert_eq!(run_with(&folder, &["-fpie".as_ref(), library.as_os_str(), rpath.as_ref()]), EXPECTED);
+        }
+        let library = build_well(&folder, "liblib.so", &["--cpu", levels]);
+        folder.write("chosen.c", CHOSEN);
+        let chooser = compile_c(&folder, "chosen.c", &["-ldl".as_ref()]);
+        let chosen = |bits: &[&str]| {
+            let said = sh(Command::new(&chooser).arg(&library).args(bits));
+            let (address, rows) = said.split_once('\n')?;
+            Some((version_at(&library, address), rows.trim().to_string()))
+        };
+        let rows = |version: &str| match version {
+            "x86-64-v2" => "6016",
+            "x86-64-v3" => "6032",
+            _ => "14064",
+        };
+        let best = best(&["x86-64-v2", "x86-64-v3", "x86-64-v4"]);
+        assert_eq!(chosen(&[]), Some((best.clone(), rows(&best).into())));
+        // A processor that can pretend to be another runs all.
+        let all = "ffffffff";
+        let (no_avx512vl, no_avx2) = (format!("{:x}", !(1u32 << 31)), format!("{:x}", !(1u32 << 5)));
+        for (leaf7, version) in [(no_avx512vl, "x86-64-v3"), (no_avx2, "x86-64-v2")] {
+            if best != "x86-64-v4" || sh(Command::new(&chooser).arg(&library).args([all; 5])) == "cannot\n" {
+                skip_here("a processor with AVX-512, which can pretend to be another");
+                return;
+            }
+            let found = chosen(&[all, all, all, &leaf7, all]);
+            assert_eq!(found, Some((version.into(), rows(version).into())));
+        }
+        // What another machine would run, as text.
+        let (text, err) = said(&program, &["emit", "--stage", "llvm", "--cpu", levels]);
+        for version in ["x86-64-v2", "x86-64-v3", "x86-64-v4"] {
+            let body = text.split("\ndefine ").find(|f| f.contains(&format!("@rows.{version}("))).unwrap_or("");
+            assert!(body.contains(&format!("ret i32 {}", rows(version))), "{version}: {body}{err}");
+        }
+        let listed = |name: &str| text.lines().filter(|l| l.starts_with(&format!("@static.{name}."))).count();
+        assert_eq!((listed("SUMS"), listed("TABLE_OF_ROWS")), (3, 3), "{text}");
     }
 
     #[test]
