@@ -13,8 +13,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Limit on the bytes of all entries together; the least recently used ones are removed first.
+/// Limits on the bytes of all entries together, and on their number; the least recently used ones are removed first.
 const MAX_BYTES: u64 = 1 << 30;
+const MAX_ENTRIES: usize = 1 << 14;
 /// The size of the checksum in bytes, after which the object follows.
 const CHECKSUM: usize = 32;
 /// The bits of a file mode that let others write.
@@ -27,6 +28,7 @@ const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 pub struct Cache {
     folder: PathBuf,
     max_bytes: u64,
+    max_entries: usize,
 }
 
 /// The name of an entry of the cache, a hash.
@@ -59,7 +61,7 @@ impl Cache {
 
     /// A cache in this folder.
     pub fn at(folder: PathBuf) -> Cache {
-        Cache { folder, max_bytes: MAX_BYTES }
+        Cache { folder, max_bytes: MAX_BYTES, max_entries: MAX_ENTRIES }
     }
 
     /// The folder of the cache.
@@ -132,7 +134,11 @@ impl Cache {
         file.write_all(&checksum(key, object))?;
         file.write_all(object)?;
         file.persist(self.folder.join(&key.0))?;
-        self.shrink();
+        // A program has hundreds of small entries; to look at all of the folder for each would take longest.
+        let is_small = (object.len() as u64) < self.max_bytes / 1024;
+        if !is_small || key.0.starts_with('0') {
+            self.shrink();
+        }
         Ok(())
     }
 
@@ -146,17 +152,19 @@ impl Cache {
     fn shrink(&self) {
         let mut entries = self.entries();
         let mut total: u64 = entries.iter().map(|e| e.1).sum();
-        if total <= self.max_bytes {
+        let mut n = entries.len();
+        if total <= self.max_bytes && n <= self.max_entries {
             return;
         }
         entries.sort_by_key(|e| e.2);
         for (path, size, _) in entries {
             // Removes more than needed, so that this does not happen for every new entry.
-            if total <= self.max_bytes / 10 * 9 {
+            if total <= self.max_bytes / 10 * 9 && n <= self.max_entries / 10 * 9 {
                 return;
             }
             if std::fs::remove_file(path).is_ok() {
                 total -= size;
+                n -= 1;
             }
         }
     }
@@ -224,7 +232,7 @@ mod tests {
     #[test]
     fn what_was_used_longest_ago_goes_first() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache { folder: folder.path().into(), max_bytes: 2 * 100 + 4 * CHECKSUM as u64 };
+        let cache = Cache { folder: folder.path().into(), max_bytes: 2 * 100 + 4 * CHECKSUM as u64, max_entries: 100 };
         let [a, b, c] = keys();
         for (key, age) in [(&a, 30), (&b, 20)] {
             cache.put(key, &[0; 100]);
@@ -237,9 +245,20 @@ mod tests {
     }
 
     #[test]
+    fn many_small_entries_are_bounded_by_their_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().into(), max_bytes: 1 << 20, max_entries: 20 };
+        let keys: Vec<Key> = (0u32..300).map(|i| Key::of(&[&i.to_le_bytes()])).collect();
+        keys.iter().for_each(|key| cache.put(key, b"object"));
+        // The folder is looked at for one of sixteen.
+        let n = cache.size().0;
+        assert!((10..100).contains(&n) && cache.get(&keys[299]).is_some(), "{n}");
+    }
+
+    #[test]
     fn what_is_no_entry_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache { folder: folder.path().into(), max_bytes: 1000 };
+        let cache = Cache { folder: folder.path().into(), max_bytes: 1000, max_entries: 100 };
         let [a, b, c] = keys();
         cache.put(&a, b"object");
         let (at, entry) = (|k: &Key| folder.path().join(&k.0), std::fs::read(folder.path().join("a")).unwrap());

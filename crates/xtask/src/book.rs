@@ -48,6 +48,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/c.md",
             "docs/cpus.md",
             "docs/diagnostics.md",
+            "docs/compatibility.md",
         ],
     ),
     ("Libraries", &["lib/std/README.md", "lib/image/README.md", "lib/ray/README.md"]),

@@ -1,6 +1,6 @@
 //! `nyala build`: what it makes is used by C and Rust programs, in folders with spaces in their names.
 
-use crate::common::{Folder, RunToEnd, nyala, sh, stderr};
+use crate::common::{Folder, RunToEnd, command, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -48,6 +48,48 @@ fn build_well(folder: &Folder, source: &str, out: &str, more: &[&str]) -> PathBu
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     folder.path(out)
+}
+
+/// What is made of equal sources does not depend on the folder or the cache, and has no path of the machine in it.
+#[test]
+fn the_same_bytes_in_another_folder() {
+    let text = "static mut calls: i32 = 0;
+extern fn sum(n: i32, a: &[f32]) -> f32 {
+    let mut total = 0f32;
+    for i in range(0, n) { total += a(i) }
+    calls += 1;
+    assert(n < 1000);
+    total
+}
+fn main() -> i32 { let a = [1f32, .. 8]; sum(8, &a) as i32 - 8 }
+";
+    let folders = [Folder::new("bytes"), Folder::new("bytes of another folder")];
+    let made = |folder: &Folder, out: &str, more: &[&str]| {
+        folder.write("p.impala", text);
+        // As users do, with names from the folder.
+        let mut command = Command::new(command());
+        command.current_dir(&folder.0).args(["build", "p.impala", "-o", out]).args(more);
+        let output = command.run_to_end();
+        assert!(output.status.success(), "{out}: {}", stderr(&output));
+        std::fs::read(folder.path(out)).unwrap()
+    };
+    for (out, more) in [
+        ("p", &[][..]),
+        ("p.o", &[]),
+        ("p.a", &[]),
+        ("p.so", &[]),
+        ("p.h", &[]),
+        ("p.c", &[]),
+        ("p.ll", &[]),
+        ("p.s", &["--cpu", "x86-64-v3"]),
+        ("p -O0.o", &["-O0"]),
+        ("checked.o", &["--check"]),
+    ] {
+        let [a, b] = folders.each_ref().map(|folder| made(folder, out, more));
+        assert!(a == b, "{out} differs");
+        let name = folders[0].0.file_name().unwrap().as_encoded_bytes();
+        assert!(!a.windows(name.len()).any(|w| w == name), "{out} has the folder's name");
+    }
 }
 
 fn shapes(name: &str) -> Folder {
