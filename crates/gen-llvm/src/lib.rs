@@ -9,7 +9,7 @@
 //! wishes, refusals     options  diagnostics
 //! facts                types  versions  units  lifetimes  masked  origins  debug_types
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  tables  vectors
-//!                      abi  aliases  assembly  gpu  nvptx  amdgpu  debug_values
+//!                      abi  statics  aliases  assembly  gpu  nvptx  amdgpu  debug_values
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
 //! modules in memory    module  divisions  loads  libdevice  endless
@@ -47,6 +47,7 @@ mod options;
 mod origins;
 mod polynomials;
 mod rounding;
+mod statics;
 mod tables;
 mod targets;
 mod types;
