@@ -29,4 +29,5 @@ mod stand_ins;
 mod structs;
 mod testing;
 mod tune;
+mod undefined;
 mod usage;
