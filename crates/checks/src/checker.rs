@@ -21,6 +21,11 @@ pub const SIZE: u64 = 1;
 const LIMITS: [(u64, u64); 4] = [(1, SIZE), (2, 2), (4, 3), (8, 4)];
 pub const MASK: u64 = 5;
 const SHADOW: u64 = 6;
+pub const STATE: u64 = 7;
+
+/// Bits of a check of lanes, which the runtime knows as well.
+const READS_LANES: u64 = 1 << 9;
+const NOTES_LANES: u64 = 1 << 10;
 
 /// Numbers of faults, which the runtime knows as well.
 const ACCESS: u64 = 0;
@@ -28,6 +33,10 @@ pub const OVERFLOW: u64 = 1;
 pub const UNINITIALIZED: u64 = 2;
 pub const DIVISION: u64 = 3;
 const UNDEFINED: u64 = 4;
+
+/// Functions of the runtime that get addresses, and do not write there.
+const READERS: [&str; 6] =
+    ["nyala_parallel", "nyala_spawn", "nyala_retain", "nyala_release", "nyala_retain_shared", "nyala_release_shared"];
 
 /// An access of memory.
 pub struct Access {
@@ -71,11 +80,16 @@ pub struct Checker<'a, 't> {
     objects: FxHashMap<Value, Option<(Value, Value)>>,
     /// Variables that are allocated on the heap, because their addresses leave the function.
     pub moved: FxHashSet<Value>,
-    /// The shadow of each variable that stays on the stack: a variable whose bytes tell which bytes of the first are initialized.
+    /// The shadow of each variable that stays on the stack, and of statics: a variable or static whose bytes tell which bytes of the first
+    /// are initialized.
     pub shadows: FxHashMap<Value, Value>,
     /// Values that are used on every path from their definition. Others may have been moved before the branch that guards them
     /// (see `needed.rs`).
     pub needed: FxHashSet<Value>,
+    /// Where values with parts are read, which may be uninitialized. In lanes, each part is read by itself.
+    pub wholes: FxHashSet<Span>,
+    /// For vectors that are loaded and of which only some elements are used: which ones.
+    pub picked: FxHashMap<Value, Vec<bool>>,
     /// Instructions that need no check, by block and index: the guard of their loop has tested them.
     pub exempt: FxHashSet<(Block, usize)>,
     /// Arithmetic that is checked after its loop has ended, by block and index; the definitions of the variables for that; and for
@@ -114,6 +128,8 @@ impl<'a, 't> Checker<'a, 't> {
             moved: FxHashSet::default(),
             shadows: FxHashMap::default(),
             needed: FxHashSet::default(),
+            wholes: FxHashSet::default(),
+            picked: FxHashMap::default(),
             exempt: FxHashSet::default(),
             late: FxHashMap::default(),
             variables: Vec::new(),
@@ -143,9 +159,15 @@ impl Checker<'_, '_> {
             self.needed = needed(self.code.function);
         }
         if self.checks.needs_objects() {
+            let asks = |i: &&Inst| matches!(i.op, InstOp::Call(f) if Some(f) == self.tables.is_written);
+            self.wholes = insts.iter().filter(asks).map(|i| i.span).collect();
+            self.find_picked(&insts);
             self.place_variables(&insts);
+            self.find_shadows_of_statics();
             for inst in &insts {
-                if let Some(Access { address, .. }) = self.access(inst) {
+                let access = self.access(inst);
+                let is_masked = access.as_ref().is_some_and(|access| access.mask.is_some());
+                if let Some(address) = access.map(|access| access.address).or(self.asked(inst)) {
                     let root = self.origin(address).root;
                     let is_gather = matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter));
                     let is_none = match self.code.function.as_const(root) {
@@ -155,7 +177,8 @@ impl Checker<'_, '_> {
                     };
                     // Statics need an object, too, if lanes index them.
                     let is_static = matches!(self.code.function.as_const(root), Some(Const::Global(_)));
-                    if !is_none && (is_gather && is_static || self.known_size(root).is_none()) {
+                    let in_lanes = is_gather || is_masked && self.checks.uninit;
+                    if !is_none && (in_lanes && is_static || self.known_size(root).is_none()) {
                         self.objects.insert(root, None);
                     }
                 }
@@ -263,13 +286,12 @@ impl Checker<'_, '_> {
         }
         self.code.insts.push(inst.clone());
         if let Some(access) = access.filter(|a| a.writes && self.checks.uninit) {
-            match self.shadows.contains_key(&self.origin(access.address).root) {
-                true => self.note_in_shadow(&inst, &access),
-                false if is_exempt => {}
-                false => {
-                    let is_scatter = matches!(inst.op, InstOp::Vector(VectorOp::Scatter));
-                    self.note_write(access.address, access.size, access.mask.is_none() && !is_scatter);
-                }
+            let is_scatter = matches!(inst.op, InstOp::Vector(VectorOp::Scatter));
+            let is_noted = is_exempt || is_scatter && self.checks_lanes(&inst).is_some();
+            if self.has_shadow(&inst, &access) {
+                self.note_in_shadow(&inst, &access);
+            } else if !is_noted {
+                self.note_write(&inst, &access, !is_scatter);
             }
         }
         if let Some(result) = inst.result {
@@ -335,7 +357,7 @@ impl Checker<'_, '_> {
         self.op(Op::Bitcast, &[address], u64)
     }
 
-    fn store_part(&mut self, place: Value, part: u64, v: Value) {
+    pub fn store_part(&mut self, place: Value, part: u64, v: Value) {
         let (idx, ty) = (self.literal(Prim::I64, part), self.code.function.ty(v));
         let ty = self.code.types.ptr(ty);
         let at = self.op(Op::Lea, &[place, idx], ty);
@@ -423,6 +445,14 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// The address that a call asks or tells of, if it stands for code that looks at the shadow there.
+    pub fn asked(&self, inst: &Inst) -> Option<Value> {
+        match inst.op {
+            InstOp::Call(f) if Some(f) == self.tables.is_written || Some(f) == self.tables.keep => Some(inst.args[0]),
+            _ => None,
+        }
+    }
+
     pub fn origin(&self, address: Value) -> Origin {
         let mut origin = Origin { root: address, bytes: 0, terms: Vec::new() };
         for _ in 0..MAX_STEPS {
@@ -501,7 +531,7 @@ impl Checker<'_, '_> {
     // Checks.
 
     fn check(&mut self, inst: &Inst, access: &Access) {
-        let &Access { address, mut size, writes, mask } = access;
+        let &Access { address, mut size, mask, .. } = access;
         if self.checks.null && !self.checks.bounds {
             let number = self.number(address);
             let least = self.literal(Prim::U64, 1 << 16);
@@ -571,8 +601,14 @@ impl Checker<'_, '_> {
             }
             self.require(holds, ACCESS, number, object);
         }
-        if let (true, true, None, Bounds::Object(object, _)) = (self.checks.uninit, !writes, mask, bounds) {
-            self.check_initialized(inst, number, size, object);
+        if let (true, Bounds::Object(object, _)) = (self.must_be_initialized(inst, access), bounds) {
+            match inst.result.and_then(|r| self.picked.get(&r)).cloned() {
+                Some(picked) => self.check_picked(inst, (number, object), mask, &picked),
+                None => match mask {
+                    Some(mask) => self.check_lanes_initialized(inst, number, object, mask),
+                    None => self.check_initialized(inst, number, size, object),
+                },
+            }
         }
         self.check_shadow(inst, access);
     }
@@ -590,7 +626,7 @@ impl Checker<'_, '_> {
         offset
     }
 
-    fn push_vector(&mut self, op: VectorOp, args: &[Value], ty: Ty) -> Value {
+    pub fn push_vector(&mut self, op: VectorOp, args: &[Value], ty: Ty) -> Value {
         let result = self.code.function.new_value(ty, "");
         self.push(InstOp::Vector(op), args, Some(result));
         result
@@ -604,6 +640,11 @@ impl Checker<'_, '_> {
         Some(self.code.types.as_vector(self.code.function.ty(v))?.1.into())
     }
 
+    /// The number of lanes that a gather or scatter has, if the runtime checks them.
+    fn checks_lanes(&self, inst: &Inst) -> Option<u64> {
+        self.lanes_of(inst).filter(|&n| n <= 64 && self.checks.bounds)
+    }
+
     fn check_lanes(&mut self, inst: &Inst, root: Value, mask: Option<Value>) {
         // With null as the root, the indices are themselves addresses, each into an object of its own.
         let object = match (self.code.function.as_bits(root), self.bounds(root)) {
@@ -614,9 +655,10 @@ impl Checker<'_, '_> {
             (_, Some(Bounds::Object(object, _))) => object,
             _ => return,
         };
-        let (Some(n), true) = (self.lanes_of(inst).filter(|&n| n <= 64), self.checks.bounds) else { return };
+        let Some(n) = self.checks_lanes(inst) else { return };
         let Some((prim, _)) = self.code.types.as_vector(self.code.function.ty(inst.args[1])) else { return };
-        let Some(Access { size, .. }) = self.access(inst) else { return };
+        let Some(access) = self.access(inst) else { return };
+        let size = access.size;
         let (u8, u64) = (self.code.types.prim(Prim::U8), self.code.types.prim(Prim::U64));
         let bytes = self.code.types.ptr(u8);
         let index_ty = self.code.function.ty(inst.args[1]);
@@ -628,7 +670,13 @@ impl Checker<'_, '_> {
             Some(mask) => self.push_vector(VectorOp::MaskBits, &[mask], u64),
             None => self.literal(Prim::U64, u64::MAX >> (64 - n.min(64))),
         };
-        let shape = n | u64::from(layout::prim_size(prim) == 4) << 8 | (size / n) << 16;
+        let mut shape = n | u64::from(layout::prim_size(prim) == 4) << 8 | (size / n) << 16;
+        if self.checks.uninit && access.writes {
+            shape |= NOTES_LANES;
+        }
+        if self.must_be_initialized(inst, &access) {
+            shape |= READS_LANES;
+        }
         let (base, shape) = (self.number(inst.args[0]), self.literal(Prim::U64, shape));
         let (statics, site, calls) = (self.statics(bytes), self.site(), self.calls_value(bytes));
         let args = [base, indices, inst.args[2], shape, bits, object, statics, site, calls];
@@ -654,9 +702,17 @@ impl Checker<'_, '_> {
         is_scalar || matches!(inst.op, InstOp::Op(Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak))
     }
 
+    /// Whether what an access reads must be initialized.
+    pub fn must_be_initialized(&self, inst: &Inst, access: &Access) -> bool {
+        let in_lanes = matches!(inst.op, InstOp::Vector(_));
+        let is_whole = in_lanes && self.wholes.contains(&inst.span);
+        self.checks.uninit && !access.writes && !is_whole && (in_lanes || self.reads_numbers(inst))
+    }
+
     fn check_initialized(&mut self, inst: &Inst, number: Value, size: u64, object: Value) {
         let (u8, bool_ty) = (self.code.types.prim(Prim::U8), self.code.types.bool());
-        match word_of(size).filter(|_| self.reads_numbers(inst)) {
+        let is_vector = matches!(inst.op, InstOp::Vector(_));
+        match word_of(size).filter(|_| !is_vector) {
             Some(prim) => {
                 let at = self.shadow(number, object, prim);
                 let ty = self.code.types.prim(prim);
@@ -665,34 +721,33 @@ impl Checker<'_, '_> {
                 let holds = self.op(Op::Eq, &[found, all], bool_ty);
                 self.require(holds, UNINITIALIZED, number, Some(object));
             }
-            None if matches!(inst.op, InstOp::Vector(_)) => {
+            None => {
                 let bytes = self.code.types.ptr(u8);
                 let (size, site, calls) = (self.literal(Prim::U64, size), self.site(), self.calls_value(bytes));
                 self.call(self.tables.initialized, &[number, size, object, site, calls], None);
             }
-            // Uninitialized parts may be copied, as long as nothing computes with them.
-            None => {}
         }
     }
 
-    fn note_write(&mut self, address: Value, size: u64, is_whole: bool) {
+    fn note_write(&mut self, inst: &Inst, access: &Access, is_consecutive: bool) {
+        let &Access { address, size, mask, .. } = access;
         let origin = self.origin(address);
         let Some(Bounds::Object(object, _)) = self.bounds(origin.root) else { return };
-        let number = self.number(if is_whole { address } else { origin.root });
-        match word_of(size).filter(|_| is_whole) {
-            Some(prim) => {
+        let number = self.number(if is_consecutive { address } else { origin.root });
+        match (mask, word_of(size)) {
+            _ if !is_consecutive => {
+                let (low, all) = (self.word(object, LOW), self.word(object, SIZE));
+                self.call(self.tables.wrote, &[low, all, object], None);
+            }
+            (Some(mask), _) => self.note_lanes(inst, number, object, mask),
+            (None, Some(prim)) => {
                 let at = self.shadow(number, object, prim);
                 let all = self.literal(prim, u64::MAX);
                 self.push(InstOp::Op(Op::Store), &[at, all], None);
             }
-            None if is_whole => {
+            (None, None) => {
                 let size = self.literal(Prim::U64, size);
                 self.call(self.tables.wrote, &[number, size, object], None);
-            }
-            // The shadow does not know about lanes: all bytes count as initialized, also those of lanes that are not active.
-            None => {
-                let (low, all) = (self.word(object, LOW), self.word(object, SIZE));
-                self.call(self.tables.wrote, &[low, all, object], None);
             }
         }
     }
@@ -765,12 +820,16 @@ impl Checker<'_, '_> {
                     let op = InstOp::Call(self.tables.free);
                     return self.push(op, &[p, site, calls], inst.result);
                 }
+                (Some("nyala_environment" | "nyala_variable"), _) => {
+                    inst.op = InstOp::Call(self.tables.environment);
+                }
                 _ => {}
             }
         }
         let (args, result) = (inst.args.clone(), inst.result);
         self.code.insts.push(inst);
-        if is_foreign && self.checks.uninit {
+        let writes = is_foreign && !symbol.as_deref().is_some_and(|symbol| READERS.contains(&symbol));
+        if writes && self.checks.uninit {
             for arg in args {
                 if self.code.types.pointee(self.code.function.ty(arg)).is_none() {
                     continue;

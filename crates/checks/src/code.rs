@@ -49,6 +49,12 @@ impl<'a> Code<'a> {
         }
     }
 
+    /// A part of a tuple.
+    pub fn part(&mut self, whole: Value, i: usize, ty: Ty) -> Value {
+        let i = self.literal(Prim::I64, i as u64);
+        self.op(Op::Extract, &[whole, i], ty)
+    }
+
     pub fn add_block(&mut self, name: &str, term: Terminator) -> Block {
         self.function.blocks.push(BlockData { name: name.into(), params: Vec::new(), insts: Vec::new(), term });
         Block::from_idx(self.function.blocks.len() - 1)

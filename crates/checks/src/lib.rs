@@ -19,7 +19,7 @@
 //! that are known at compile time. Variables whose addresses leave the function move to the heap.
 //!
 //! A *shadow* tells which bytes are initialized. The runtime keeps that of a block. The shadow of a variable on the stack is another
-//! variable, which LLVM promotes to registers as it does the first.
+//! variable, which LLVM promotes to registers as it does the first. That of a static is another static.
 //!
 //! A counted loop gets a copy without the checks that a test before the loop can show to hold in all iterations: see `versions.rs` and
 //! `guards.rs`.
@@ -32,7 +32,7 @@
 //! Scheduling may have moved arithmetic before the branch that guards it in the source. It is checked where its result is used:
 //! see `needed.rs`.
 //!
-//! Not checked: memory of foreign functions; whether the lanes of masked loads are initialized; kernels on devices.
+//! Not checked: memory of foreign functions; kernels on devices.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -121,7 +121,7 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
     }
     inline_bodies(module);
     let chained = chained(module);
-    let tables = Tables::new(module);
+    let tables = Tables::new(module, checks);
     let mut places = FxHashMap::default();
     for func in (0..module.funcs.len()).map(Func::from_idx) {
         if module.func(func).blocks.is_empty() {
@@ -206,6 +206,7 @@ fn chained(module: &Module) -> FxHashSet<Func> {
 struct Tables {
     alloc: Func,
     alloc_array: Func,
+    environment: Func,
     variable: Func,
     end: Func,
     free: Func,
@@ -226,13 +227,16 @@ struct Tables {
     is_written: Option<Func>,
     keep: Option<Func>,
     statics: (GlobalId, Ty),
+    /// The statics that tell which bytes of others are initialized, and their types.
+    shadows: FxHashMap<GlobalId, (GlobalId, Ty)>,
     /// The number of functions before checks were inserted.
     n_funcs: usize,
 }
 
 impl Tables {
-    fn new(module: &mut Module) -> Tables {
-        let n_funcs = module.funcs.len();
+    fn new(module: &mut Module, checks: Checks) -> Tables {
+        let (n_funcs, n_globals) = (module.funcs.len(), module.globals.len());
+        let shadows = if checks.uninit { shadows::shadows_of_statics(module) } else { FxHashMap::default() };
         let report = |symbol| module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(symbol));
         let (overflow_in_lanes, division_in_lanes) =
             (report(lane_arithmetic::OVERFLOW), report(lane_arithmetic::DIVISION));
@@ -240,17 +244,20 @@ impl Tables {
         let t = &mut module.types;
         let (i32, i64, u64, bool_ty, u8) = (t.i32(), t.i64(), t.prim(Prim::U64), t.bool(), t.prim(Prim::U8));
         let (bytes, object) = (t.ptr(u8), object_ty(t));
-        // The layout: a flag, address and size of each static, a pair of zeros.
-        let pair = t.tuple(&[bytes, u64]);
+        let (unit, words) = (t.unit(), t.ptr(i64));
+        let environment = t.ptr(unit);
+        // The layout: a flag; of each static the address, the size, and the address of its shadow or null; zeros.
+        let entry = t.tuple(&[bytes, u64, bytes]);
         let mut entries = Vec::new();
-        for (i, global) in module.globals.iter().enumerate() {
-            let size = layout::size_align(&module.types, global.ty).map_or(0, |s| s.0);
+        for (id, global) in module.globals.iter().enumerate().take(n_globals) {
+            let (id, size) = (GlobalId::from_idx(id), layout::size_align(&module.types, global.ty).map_or(0, |s| s.0));
             if size > 0 && global.space == 0 {
-                entries.push(Init::Parts(vec![Init::Global(GlobalId::from_idx(i), 0), Init::Bits(size)]));
+                let shadow = shadows.get(&id).map_or(Init::Zero, |shadow| Init::Global(shadow.0, 0));
+                entries.push(Init::Parts(vec![Init::Global(id, 0), Init::Bits(size), shadow]));
             }
         }
         entries.push(Init::Zero);
-        let table = module.types.array(pair, entries.len() as u64);
+        let table = module.types.array(entry, entries.len() as u64);
         let ty = module.types.tuple(&[u64, table]);
         let init = Init::Parts(vec![Init::Bits(0), Init::Parts(entries)]);
         let statics = module.add_global(Global { name: "statics".into(), ty, mutable: true, space: 0, init });
@@ -261,6 +268,7 @@ impl Tables {
         Tables {
             alloc: foreign("nyala_check_alloc", &[i64], &[bytes]),
             alloc_array: foreign("nyala_check_alloc_array", &[i64, i64, i64], &[bytes]),
+            environment: foreign("nyala_check_environment", &[i64, words], &[environment]),
             variable: foreign("nyala_check_variable", &[i64, i64], &[bytes]),
             end: foreign("nyala_check_end", &[bytes], &[]),
             free: foreign("nyala_check_free", &[bytes, bytes, bytes], &[]),
@@ -279,6 +287,7 @@ impl Tables {
             is_written: is_written.map(Func::from_idx),
             keep: keep.map(Func::from_idx),
             statics: (statics, ty),
+            shadows,
             n_funcs,
         }
     }

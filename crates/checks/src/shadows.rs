@@ -3,15 +3,79 @@
 //!
 //! A variable moves to the heap if its address leaves the function: it is stored, passed or returned. The runtime keeps its shadow
 //! there. The shadow of a variable that stays is another variable of the same size: its bytes are 0 at first, and 255 once they were
-//! stored to. LLVM promotes both to registers.
+//! stored to. LLVM promotes both to registers. Statics are initialized at first; those whose numbers may become undefined again have a
+//! shadow, which is another static.
 
-use super::checker::{Access, Bounds, Checker, MASK, UNINITIALIZED, word_of};
+use super::checker::{Access, Bounds, Checker, MASK, STATE, UNINITIALIZED, word_of};
+use nyala_base::Id;
+use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
-use nyala_ir::{Op, Prim, layout};
-use rustc_hash::FxHashSet;
+use nyala_ir::{Op, Prim, Ty, layout};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
-/// Limit on the bytes of a variable with a shadow on the stack.
+/// Limit on the bytes of a variable with a shadow on the stack, and of a static with a shadow.
 const MAX_SHADOW: u64 = 1 << 16;
+
+/// Makes the shadows of statics that may hold numbers without a value: those in which such a number is stored, and those whose addresses
+/// are stored, passed or returned. Larger statics count as initialized.
+pub fn shadows_of_statics(module: &mut Module) -> FxHashMap<GlobalId, (GlobalId, Ty)> {
+    let mut found: BTreeSet<GlobalId> = BTreeSet::new();
+    let mut inits: Vec<&Init> = module.globals.iter().map(|g| &g.init).collect();
+    while let Some(init) = inits.pop() {
+        match init {
+            Init::Global(id, _) => drop(found.insert(*id)),
+            Init::Parts(parts) => inits.extend(parts),
+            _ => {}
+        }
+    }
+    for function in &module.funcs {
+        let mut statics: FxHashMap<Value, GlobalId> = FxHashMap::default();
+        for v in (0..function.values.len()).map(Value::from_idx) {
+            if let Some(Const::Global(id)) = function.as_const(v) {
+                statics.insert(v, id);
+            }
+        }
+        if statics.is_empty() {
+            continue;
+        }
+        for b in Cfg::new(function).rpo {
+            let block = function.block(b);
+            for inst in &block.insts {
+                let n_known = match inst.op {
+                    InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea) => {
+                        let id = statics.get(&inst.args[0]).copied();
+                        let address = inst.result.filter(|&r| module.types.pointee(function.ty(r)).is_some());
+                        if let (Some(id), Some(address)) = (id, address) {
+                            statics.insert(address, id);
+                            1
+                        } else {
+                            0
+                        }
+                    }
+                    InstOp::Op(Op::Load | Op::AtomicLoad | Op::Store | Op::AtomicStore | Op::Prefetch) => 1,
+                    InstOp::Vector(VectorOp::Load | VectorOp::Store | VectorOp::Gather | VectorOp::Scatter) => 1,
+                    _ => 0,
+                };
+                found.extend(inst.args[n_known.min(inst.args.len())..].iter().filter_map(|a| statics.get(a)));
+            }
+            block.term.for_each_use(|v| found.extend(statics.get(&v)));
+        }
+    }
+    let mut shadows = FxHashMap::default();
+    for id in found {
+        let global = &module.globals[id.idx()];
+        let size = layout::size_align(&module.types, global.ty).map_or(0, |s| s.0);
+        if global.mutable && global.space == 0 && (1..=MAX_SHADOW).contains(&size) {
+            let u64 = module.types.prim(Prim::U64);
+            let ty = module.types.array(u64, size.div_ceil(8));
+            let init = Init::Parts(vec![Init::Bits(u64::MAX); size.div_ceil(8) as usize]);
+            let shadow = module.add_global(Global { name: "shadow".into(), ty, mutable: true, space: 0, init });
+            shadows.insert(id, (shadow, ty));
+        }
+    }
+    shadows
+}
 
 impl Checker<'_, '_> {
     /// Decides which variables move to the heap: those whose addresses leave the function, unless it ends with a call in tail position.
@@ -68,7 +132,7 @@ impl Checker<'_, '_> {
                 (InstOp::Op(Op::Bitcast | Op::Aligned | Op::Restrict | Op::Lea | Op::Prefetch), _)
                     if inst.result.is_none_or(|r| self.code.types.pointee(self.code.function.ty(r)).is_some()) => {}
                 // Stands for code that only looks at the shadow.
-                (InstOp::Call(f), _) if Some(f) == self.tables.is_written || Some(f) == self.tables.keep => {}
+                _ if self.asked(inst).is_some() => {}
                 (_, Some(Access { address, .. })) => {
                     inst.args.iter().filter(|&&a| a != address).for_each(|&a| escapes(a))
                 }
@@ -83,7 +147,9 @@ impl Checker<'_, '_> {
 
     /// Makes the shadows, in which nothing is initialized yet.
     pub fn begin_shadows(&mut self) {
-        let mut shadows: Vec<(Value, Value)> = self.shadows.iter().map(|(&slot, &shadow)| (slot, shadow)).collect();
+        let is_variable = |shadow: &Value| self.code.function.as_const(*shadow).is_none();
+        let variables = self.shadows.iter().filter(|(_, shadow)| is_variable(shadow));
+        let mut shadows: Vec<(Value, Value)> = variables.map(|(&slot, &shadow)| (slot, shadow)).collect();
         shadows.sort_unstable();
         for (_, shadow) in shadows {
             self.push(InstOp::Op(Op::Slot), &[], Some(shadow));
@@ -93,6 +159,25 @@ impl Checker<'_, '_> {
                 self.push(InstOp::Op(Op::Store), &[shadow, zeros], None);
             }
         }
+    }
+
+    /// Finds the shadows of the statics that this function accesses directly.
+    pub fn find_shadows_of_statics(&mut self) {
+        for v in (0..self.code.function.values.len()).map(Value::from_idx) {
+            if let Some(Const::Global(id)) = self.code.function.as_const(v)
+                && let Some(&(shadow, ty)) = self.tables.shadows.get(&id)
+            {
+                let ty = self.code.types.ptr(ty);
+                let shadow = self.code.function.constant(Const::Global(shadow), ty);
+                self.shadows.insert(v, shadow);
+            }
+        }
+    }
+
+    /// Whether an access is of a variable or static with a shadow, where it finds that without asking the runtime.
+    pub fn has_shadow(&self, inst: &Inst, access: &Access) -> bool {
+        let is_consecutive = !matches!(inst.op, InstOp::Vector(VectorOp::Gather | VectorOp::Scatter));
+        access.mask.is_none() && is_consecutive && self.shadows.contains_key(&self.origin(access.address).root)
     }
 
     /// The address in a variable's shadow that belongs to an access, and the number of words to read or write there.
@@ -124,7 +209,7 @@ impl Checker<'_, '_> {
 
     /// Checks that the bytes of a variable that an access reads are initialized.
     pub fn check_shadow(&mut self, inst: &Inst, access: &Access) {
-        if access.writes || !(self.reads_numbers(inst) || matches!(inst.op, InstOp::Vector(_))) {
+        if !self.has_shadow(inst, access) || !self.must_be_initialized(inst, access) {
             return;
         }
         let Some((at, prim, n)) = self.words(inst, access) else { return };
@@ -134,7 +219,9 @@ impl Checker<'_, '_> {
         let word = self.code.types.ptr(ty);
         let at = self.op(Op::Bitcast, &[at], words);
         let mut all: Option<Value> = None;
-        for i in 0..n {
+        let picked = inst.result.and_then(|r| self.picked.get(&r)).cloned();
+        let is_used = |i: &u64| picked.as_ref().is_none_or(|picked| picked.get(*i as usize) != Some(&false));
+        for i in (0..n).filter(is_used) {
             let i = self.literal(Prim::U64, i);
             let at = self.op(Op::Lea, &[at, i], word);
             let found = self.op(Op::Load, &[at], ty);
@@ -194,14 +281,107 @@ impl Checker<'_, '_> {
             let is_defined = match self.bounds(root).filter(|_| !self.shadows.contains_key(&root)) {
                 Some(Bounds::Object(object, _)) => {
                     let (mask, none) = (self.word(object, MASK), self.literal(Prim::U64, 0));
+                    let u64 = self.code.types.prim(Prim::U64);
                     let bool_ty = self.code.types.bool();
                     let is_shared = self.op(Op::Eq, &[mask, none], bool_ty);
-                    self.op(Op::Or, &[is_defined, is_shared], bool_ty)
+                    let is_defined = self.op(Op::Or, &[is_defined, is_shared], bool_ty);
+                    // The runtime has noted areas that are initialized.
+                    let known = self.word(object, STATE);
+                    let known = self.op(Op::Select, &[is_defined, known, none], u64);
+                    self.store_part(object, STATE, known);
+                    is_defined
                 }
                 _ => is_defined,
             };
             let told = self.op(Op::Select, &[is_defined, ones, none], ty);
             self.push(InstOp::Op(Op::Store), &[at, told], None);
+        }
+    }
+
+    /// The place in the runtime's shadow that belongs to a vector, a vector of words there in which everything is initialized, and their
+    /// number.
+    fn lanes_in_shadow(&mut self, inst: &Inst, number: Value, object: Value) -> Option<(Value, Value, u32)> {
+        let InstOp::Vector(op) = inst.op else { return None };
+        let vector = op.written().map_or(inst.result, |i| inst.args.get(i).copied())?;
+        let (prim, n) = self.code.types.as_vector(self.code.function.ty(vector))?;
+        let word = word_of(layout::prim_size(prim))?;
+        let at = self.shadow(number, object, word);
+        let (ones, ty) = (self.literal(word, u64::MAX), self.code.types.vector(word, n));
+        Some((at, self.op(Op::Splat, &[ones], ty), n))
+    }
+
+    /// Finds the vectors of which only some elements are used: what lies between the fields of elements may be uninitialized.
+    pub fn find_picked(&mut self, insts: &[Inst]) {
+        if !self.checks.uninit {
+            return;
+        }
+        let function = &*self.code.function;
+        let n_loaded = |v: Value| {
+            let inst = self.defs.get(&v).filter(|i| i.op == InstOp::Vector(VectorOp::Load))?;
+            Some(self.code.types.as_vector(function.ty(inst.result?))?.1 as usize)
+        };
+        let mut picked: FxHashMap<Value, Vec<bool>> = FxHashMap::default();
+        for inst in insts {
+            let indices = match inst.op {
+                InstOp::Op(Op::Shuffle) => self.defs.get(&inst.args[2]).filter(|i| i.op == InstOp::Op(Op::Array)),
+                _ => None,
+            };
+            let indices: Option<Vec<u64>> =
+                indices.and_then(|array| array.args.iter().map(|&i| function.as_index(i)).collect());
+            for (at, &v) in inst.args.iter().enumerate() {
+                let Some(n) = n_loaded(v) else { continue };
+                let elements = picked.entry(v).or_insert_with(|| vec![false; n]);
+                match &indices {
+                    Some(indices) => {
+                        let own = indices.iter().filter_map(|&i| (i as usize).checked_sub(at * n));
+                        own.for_each(|i| elements.get_mut(i).into_iter().for_each(|e| *e = true));
+                    }
+                    None => elements.fill(true),
+                }
+            }
+        }
+        for block in &function.blocks {
+            block.term.for_each_use(|v| drop(picked.remove(&v)));
+        }
+        picked.retain(|_, elements| elements.contains(&false));
+        self.picked = picked;
+    }
+
+    /// Checks that those elements of a vector are initialized that are used, and that a mask does not exclude.
+    pub fn check_picked(
+        &mut self,
+        inst: &Inst,
+        (number, object): (Value, Value),
+        mask: Option<Value>,
+        picked: &[bool],
+    ) {
+        // As many as a mask has bits.
+        let Some(n) = u32::try_from(picked.len()).ok().filter(|n| *n <= 64) else { return };
+        let ty = self.code.types.vector(Prim::Bool, n);
+        let lanes: Vec<Value> = picked.iter().map(|&is_used| self.literal(Prim::Bool, is_used.into())).collect();
+        let lanes = self.op(Op::Array, &lanes, ty);
+        let mask = mask.map_or(lanes, |mask| self.op(Op::And, &[mask, lanes], ty));
+        self.check_lanes_initialized(inst, number, object, mask);
+    }
+
+    /// Checks that what the active lanes of a vector read is initialized.
+    pub fn check_lanes_initialized(&mut self, inst: &Inst, number: Value, object: Value, mask: Value) {
+        let Some((at, ones, n)) = self.lanes_in_shadow(inst, number, object) else { return };
+        let (ty, mask_ty) = (self.code.function.ty(ones), self.code.function.ty(mask));
+        let found = self.push_vector(VectorOp::Load, &[at, mask], ty);
+        let found = self.op(Op::Select, &[mask, found, ones], ty);
+        let are_initialized = self.op(Op::Eq, &[found, ones], mask_ty);
+        let (u64, bool_ty) = (self.code.types.prim(Prim::U64), self.code.types.bool());
+        let bits = self.push_vector(VectorOp::MaskBits, &[are_initialized], u64);
+        let all = self.literal(Prim::U64, u64::MAX >> (64 - n.clamp(1, 64)));
+        let holds = self.op(Op::Eq, &[bits, all], bool_ty);
+        self.require(holds, UNINITIALIZED, number, Some(object));
+    }
+
+    /// Notes that the active lanes of a vector write.
+    pub fn note_lanes(&mut self, inst: &Inst, number: Value, object: Value, mask: Value) {
+        if let Some((at, ones, _)) = self.lanes_in_shadow(inst, number, object) {
+            self.push(InstOp::Vector(VectorOp::Store), &[at, ones, mask], None);
         }
     }
 

@@ -2,7 +2,8 @@
 //! of its own. It is separate from `shadows.rs`, since variables that were promoted to values have no bytes.
 //!
 //! A value that may be undefined has another one beside it that tells: a `bool` for a number, one for each number of a tuple, struct or
-//! array. It goes where the value goes: to blocks, into functions of the program that are called by name, and back as another result.
+//! array. It goes where the value goes (`flow.rs`): to blocks, into functions, and back as another result. In lanes, the vectorizer makes
+//! a vector of it.
 //!
 //! ```text
 //! entry(c): branch c, then(), join(undef)      entry(c): branch c, then(), join(undef, false)
@@ -24,20 +25,20 @@
 //! A number that is loaded is checked at once, as the interpreter does. A result that is not used in any case is no use of its operands,
 //! but undefined if they are.
 //!
-//! Not checked are arguments and results of function values, of foreign and of exported functions, numbers in statics, values of more
-//! than 32 numbers, and code in lanes.
+//! Not checked are values of more than 32 numbers.
 
-use super::chained;
+mod boundaries;
+mod flow;
+
 use super::code::Code;
-use super::lane_arithmetic::in_lanes;
-use super::needed::needed;
+use boundaries::make_outside;
+use flow::{Call, Told, Undefined};
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
 use nyala_flat::simplify::drop_unreachable;
 use nyala_flat::*;
-use nyala_ir::{Effect, Op, Ty, TyKind, Types, layout};
+use nyala_ir::{Effect, LaneOp, Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::rc::Rc;
 
 /// The symbols of the functions that stand for reports, for what tells whether bytes are initialized, and for what notes that.
 pub const UNDEFINED: &str = "nyala_check_undefined";
@@ -46,54 +47,90 @@ pub const KEEP: &str = "nyala_check_keep";
 
 /// Limit on the numbers of a value that is looked at.
 const MAX_LEAVES: usize = 32;
-/// Limit on how often a function is looked at, on average.
-const MAX_VISITS: usize = 16;
-
 /// Inserts checks of numbers that may be undefined.
 pub fn insert_undefined_checks(module: &mut Module) {
-    let lanes: FxHashSet<Func> = in_lanes(module).into_iter().collect();
-    let own: Vec<Func> = (0..module.funcs.len()).map(Func::from_idx).filter(|f| !lanes.contains(f)).collect();
+    let own: Vec<Func> =
+        (0..module.funcs.len()).map(Func::from_idx).filter(|&f| !module.func(f).blocks.is_empty()).collect();
     for &f in &own {
+        let function = &mut module.funcs[f.idx()];
         // The other checks do so, too: without optimization, it has not been done yet.
-        promote_slots_of(&mut module.types, &mut module.funcs[f.idx()]);
-        drop_unreachable(&mut module.funcs[f.idx()]);
+        promote_slots_of(&mut module.types, function);
+        drop_unreachable(function);
     }
-    let (told, values) = find(module, &own, &lanes);
+    let (told, values) = flow::find(module, &own);
     if values.iter().all(|u| u.all.is_empty()) {
         return;
     }
     let types = &mut module.types;
-    let (u8, i64, bool_ty) = (types.prim(nyala_ir::Prim::U8), types.i64(), types.bool());
+    let (u8, i64, bool_ty) = (types.prim(Prim::U8), types.i64(), types.bool());
     let bytes = types.ptr(u8);
+    let lanes = lane_operations(module);
     let is_foreign: Vec<bool> = module.funcs.iter().map(Function::is_foreign).collect();
     let mut foreign = |symbol: &str, params: &[Ty], rets: &[Ty]| {
         module.declare(symbol, Linkage::Foreign(symbol.into()), params, rets)
     };
-    let stand_ins = StandIns {
+    let outside = Outside {
+        is_foreign,
+        lanes,
         report: foreign(UNDEFINED, &[], &[]),
         is_written: foreign(IS_WRITTEN, &[bytes, i64], &[bool_ty]),
         keep: foreign(KEEP, &[bytes, i64, bool_ty], &[]),
     };
-    // As they are before this pass adds to them.
-    let signatures: Vec<(usize, Vec<Ty>)> = module.funcs.iter().map(|f| (f.params.len(), f.rets.clone())).collect();
-    let concerned: FxHashSet<Func> = told.params.iter().map(|p| p.0).chain(told.results.iter().copied()).collect();
-    for (f, values) in own.into_iter().zip(values) {
-        values.check(module, f, &stand_ins, &told, &concerned, &signatures, &is_foreign);
+    for (&f, undefined) in own.iter().zip(&values) {
+        let (told, outside) = (&told, &outside);
+        let mut pass = Pass { f, undefined, told, outside, told_of: FxHashMap::default() };
+        if pass.concerns(&module.types, module.func(f)) {
+            pass.function(&mut module.types, &mut module.funcs[f.idx()]);
+        }
+    }
+    for &f in &own {
+        if matches!(module.func(f).linkage, Linkage::Exported(_) | Linkage::Callback) && told.concerns(f) {
+            make_outside(module, f, &told, outside.report);
+        }
     }
 }
 
-/// What stands for other code, until the other checks are inserted.
-struct StandIns {
+/// Functions without a body.
+struct Outside {
+    is_foreign: Vec<bool>,
+    lanes: FxHashMap<Func, LaneOperation>,
+    // What stands for other code, until the other checks are inserted.
     report: Func,
     is_written: Func,
     keep: Func,
 }
 
-/// What functions are told of their parameters, and tell of their result.
-#[derive(Default)]
-struct Told {
-    params: FxHashSet<(Func, usize)>,
-    results: FxHashSet<Func>,
+/// An operation of lanes that a function without a body stands for.
+struct LaneOperation {
+    op: LaneOp,
+    /// For operations that give a lane the value of another one: the same of what tells of it, the lane's number, and the number of lanes in
+    /// which something holds.
+    of_told: Option<[Func; 3]>,
+}
+
+fn lane_operations(module: &mut Module) -> FxHashMap<Func, LaneOperation> {
+    let (i32, bool_ty) = (module.types.i32(), module.types.bool());
+    let mut found = FxHashMap::default();
+    for f in (0..module.funcs.len()).map(Func::from_idx) {
+        let function = module.func(f);
+        let symbol = function.symbol().filter(|_| function.is_foreign());
+        let Some((op, scope)) = symbol.and_then(LaneOp::of_symbol) else { continue };
+        let mut params = function.params.clone();
+        let n = params.first().and_then(|&ty| n_leaves(&module.types, ty));
+        let of_told = n.filter(|_| matches!(op, LaneOp::Get | LaneOp::Compact)).map(|n| {
+            let mut declare = |op: LaneOp, params: &[Ty], ret: Ty| {
+                let symbol = op.symbol(scope);
+                module.declare(&symbol, Linkage::Foreign(symbol.clone()), params, &[ret])
+            };
+            let (id, count) = (declare(LaneOp::Id, &[], i32), declare(LaneOp::Count, &[bool_ty], i32));
+            params[0] = module.types.tuple(&vec![bool_ty; n]);
+            let symbol = op.symbol(scope);
+            let ret = params[0];
+            [module.declare(&symbol, Linkage::Foreign(symbol.clone()), &params, &[ret]), id, count]
+        });
+        found.insert(f, LaneOperation { op, of_told });
+    }
+    found
 }
 
 /// A number in a value, or a part that is none.
@@ -140,211 +177,57 @@ fn leaves_of_part(types: &Types, ty: Ty, idx: u64) -> Option<std::ops::Range<usi
     Some(start..start + n(idx)?)
 }
 
-/// The functions that may tell of their result, which are called by name only, each with those that have the same results, since calls
-/// in tail position lead from one to the other.
-fn results(module: &Module, by_name: &FxHashSet<Func>) -> FxHashMap<Func, Rc<[Func]>> {
-    let n = module.funcs.len();
-    let mut next: Vec<Vec<usize>> = vec![Vec::new(); n];
-    let mut stays: Vec<bool> = vec![false; n];
-    for (f, function) in module.funcs.iter().enumerate() {
-        let tells = function.rets.len() == 1 && n_leaves(&module.types, function.rets[0]).is_some();
-        stays[f] |= !tells || !by_name.contains(&Func::from_idx(f));
-        for block in &function.blocks {
-            match &block.term {
-                Terminator::TailCall { callee: Callee::Func(g), .. } => {
-                    next[f].push(g.idx());
-                    next[g.idx()].push(f);
-                }
-                Terminator::TailCall { .. } => stays[f] = true,
-                _ => {}
-            }
-        }
-    }
-    let mut found = FxHashMap::default();
-    let mut seen = vec![false; n];
-    for f in 0..n {
-        let mut group = Vec::new();
-        let mut work = vec![f];
-        while let Some(f) = work.pop() {
-            if !std::mem::replace(&mut seen[f], true) {
-                group.push(Func::from_idx(f));
-                work.extend(&next[f]);
-            }
-        }
-        if group.iter().all(|g| !stays[g.idx()]) {
-            let group: Rc<[Func]> = group.into();
-            found.extend(group.iter().map(|&g| (g, group.clone())));
-        }
-    }
-    found
+/// The pass over one function.
+struct Pass<'a> {
+    f: Func,
+    undefined: &'a Undefined,
+    told: &'a Told,
+    outside: &'a Outside,
+    /// Whether the numbers of a value are defined, where that is not certain.
+    told_of: FxHashMap<Value, Vec<Value>>,
 }
 
-/// What may be undefined in these functions, and what functions are told for that.
-fn find(module: &Module, own: &[Func], lanes: &FxHashSet<Func>) -> (Told, Vec<Undefined>) {
-    let called = |f: &Func| -> Vec<Func> {
-        let insts = module.func(*f).blocks.iter().flat_map(|b| &b.insts);
-        insts.filter_map(|i| if let InstOp::Call(g) = i.op { Some(g) } else { None }).collect()
-    };
-    let mut by_name = chained(module);
-    for f in lanes.iter().flat_map(called).chain(lanes.iter().copied()) {
-        by_name.remove(&f);
-    }
-    let results = results(module, &by_name);
-    let mut callers: FxHashMap<Func, Vec<usize>> = FxHashMap::default();
-    for (i, f) in own.iter().enumerate() {
-        called(f).into_iter().for_each(|g| callers.entry(g).or_default().push(i));
-    }
-    let at: FxHashMap<Func, usize> = own.iter().enumerate().map(|(i, &f)| (f, i)).collect();
-    let mut told = Told::default();
-    let mut values: Vec<Undefined> = own.iter().map(|&f| Undefined::new(module, f, &told)).collect();
-    let mut work: Vec<usize> = (0..own.len()).collect();
-    let mut visits = 0;
-    while let Some(i) = work.pop() {
-        visits += 1;
-        if visits > MAX_VISITS * own.len() {
-            // Too many functions pass such values on: then none is told.
-            told = Told::default();
-            return (told, own.iter().map(|&f| Undefined::new(module, f, &Told::default())).collect());
-        }
-        let (f, function) = (own[i], module.func(own[i]));
-        if visits > own.len() {
-            values[i] = Undefined::new(module, f, &told);
-        }
-        let all = &values[i].all;
-        let mut pass = |g: Func, args: &[Value], work: &mut Vec<usize>| {
-            for (n, arg) in args.iter().enumerate() {
-                if all.contains(arg) && by_name.contains(&g) && told.params.insert((g, n)) {
-                    work.extend(at.get(&g));
-                }
-            }
+impl Pass<'_> {
+    /// Whether there is something to do in the function.
+    fn concerns(&self, types: &Types, function: &Function) -> bool {
+        let is_told = |call: Call| {
+            let (params, results) = self.told.of_call(types, self.f, function, &call);
+            !params.is_empty() || results.is_some()
         };
-        for block in &function.blocks {
-            for inst in &block.insts {
-                if let InstOp::Call(g) = inst.op {
-                    pass(g, &inst.args, &mut work);
-                }
-            }
-            if let Terminator::TailCall { callee: Callee::Func(g), args, .. } = &block.term {
-                pass(*g, args, &mut work);
-            }
-        }
-        let returned = function.blocks.iter().any(|b| match &b.term {
-            Terminator::Return(values) => values.iter().any(|v| all.contains(v)),
-            _ => false,
-        });
-        if returned && let Some(group) = results.get(&f) {
-            for &g in group.iter().filter(|&&g| told.results.insert(g)) {
-                work.extend(callers.get(&g).into_iter().flatten());
-            }
-        }
-    }
-    // Those that were looked at before their last news.
-    let values = own.iter().map(|&f| Undefined::new(module, f, &told)).collect();
-    (told, values)
-}
-
-/// The values of a function that may be undefined.
-struct Undefined {
-    all: FxHashSet<Value>,
-    needed: FxHashSet<Value>,
-}
-
-impl Undefined {
-    fn new(module: &Module, f: Func, told: &Told) -> Undefined {
-        let (function, types) = (module.func(f), &module.types);
-        let none = Undefined { all: FxHashSet::default(), needed: FxHashSet::default() };
-        let Some(entry) = function.blocks.first() else { return none };
-        let has_numbers = |v: Value| n_leaves(types, function.ty(v)).is_some();
-        let is_undef = |v: Value| function.as_const(v) == Some(Const::Undef) && has_numbers(v);
-        let mut all: FxHashSet<Value> =
-            (0..function.values.len()).map(Value::from_idx).filter(|&v| is_undef(v)).collect();
-        all.extend(entry.params.iter().enumerate().filter(|(i, _)| told.params.contains(&(f, *i))).map(|(_, &v)| v));
-        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
-            let Some(result) = inst.result else { continue };
-            match inst.op {
-                InstOp::Op(Op::Load) if reads_whole(types, function, inst) => drop(all.insert(result)),
-                InstOp::Call(g) if told.results.contains(&g) => drop(all.insert(result)),
-                _ => {}
-            }
-        }
-        if all.is_empty() {
-            return none;
-        }
-        // The parameters to which each value is passed.
-        let needed = needed(function);
-        let mut to: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
-        for block in &function.blocks {
-            for edge in block.term.edges() {
-                for (&arg, &param) in edge.args.iter().zip(&function.block(edge.block).params) {
-                    to.entry(arg).or_default().push(param);
-                }
-            }
-            for inst in block.insts.iter().filter(|i| passes_on(i, &needed)) {
-                for &arg in &inst.args {
-                    to.entry(arg).or_default().extend(inst.result.filter(|&r| has_numbers(r)));
-                }
-            }
-        }
-        let mut work: Vec<Value> = all.iter().copied().collect();
-        while let Some(v) = work.pop() {
-            for &v in to.get(&v).into_iter().flatten() {
-                if all.insert(v) {
-                    work.push(v);
-                }
-            }
-        }
-        Undefined { all, needed }
+        let calls =
+            |b: &BlockData| b.insts.iter().filter_map(Call::of).chain(Call::in_tail_position(&b.term)).any(is_told);
+        !self.undefined.all.is_empty() || self.told.concerns(self.f) || function.blocks.iter().any(calls)
     }
 
-    fn check(
-        self,
-        module: &mut Module,
-        f: Func,
-        stand_ins: &StandIns,
-        told: &Told,
-        concerned: &FxHashSet<Func>,
-        signatures: &[(usize, Vec<Ty>)],
-        is_foreign: &[bool],
-    ) {
-        let knows = |g: Func| concerned.contains(&g);
-        let function = &module.funcs[f.idx()];
-        let calls = |i: &Inst| matches!(i.op, InstOp::Call(g) if knows(g));
-        let jumps = |b: &BlockData| matches!(b.term, Terminator::TailCall { callee: Callee::Func(g), .. } if knows(g));
-        let concerns = function.blocks.iter().any(|b| jumps(b) || b.insts.iter().any(calls));
-        if function.blocks.is_empty() || self.all.is_empty() && !concerns && !knows(f) {
-            return;
-        }
-        let function = &mut module.funcs[f.idx()];
-        let mut code = Code::new(&mut module.types, function);
-        let mut pass = Pass { told_of: FxHashMap::default(), undefined: &self, told };
+    fn function(&mut self, types: &mut Types, function: &mut Function) {
+        let mut code = Code::new(types, function);
         let bool_ty = code.types.bool();
-        for &v in &self.all {
+        for &v in &self.undefined.all {
             if code.function.as_const(v).is_some() {
-                let no = pass.known(&mut code, v, 0);
-                pass.told_of.insert(v, no);
+                let no = self.known(&mut code, v, 0);
+                self.told_of.insert(v, no);
             }
         }
         let rpo = Cfg::new(code.function).rpo;
+        // The parameters of each block beside which there are others that tell of them.
         let mut beside: FxHashMap<Block, Vec<usize>> = FxHashMap::default();
         for &b in &rpo {
             let params = code.function.block(b).params.clone();
-            for (i, &param) in params.iter().enumerate().filter(|(_, param)| self.all.contains(param)) {
-                if b.idx() == 0 && !told.params.contains(&(f, i)) {
-                    continue;
-                }
+            for (i, &param) in params.iter().enumerate().filter(|(_, param)| self.undefined.all.contains(param)) {
                 let n = n_leaves(code.types, code.function.ty(param)).unwrap_or(1);
                 let new: Vec<Value> = (0..n).map(|_| code.function.new_value(bool_ty, "is_defined")).collect();
                 code.function.blocks[b.idx()].params.extend(&new);
                 if b.idx() == 0 {
                     code.function.params.extend(new.iter().map(|_| bool_ty));
                 }
-                pass.told_of.insert(param, new);
+                self.told_of.insert(param, new);
                 beside.entry(b).or_default().push(i);
             }
         }
-        if told.results.contains(&f) {
-            let n = n_leaves(code.types, code.function.rets[0]).unwrap_or(1);
-            code.function.rets.extend((0..n).map(|_| bool_ty));
+        let tells = self.told.results(self.f).is_some();
+        if tells {
+            let n: usize = code.function.rets.iter().filter_map(|&ty| leaves(code.types, ty)).map(|l| l.len()).sum();
+            code.function.rets.extend(std::iter::repeat_n(bool_ty, n));
         }
         for b in rpo {
             code.current = b;
@@ -352,30 +235,32 @@ impl Undefined {
             let mut tested: FxHashSet<Value> = FxHashSet::default();
             for inst in std::mem::take(&mut code.function.blocks[b.idx()].insts) {
                 code.span = inst.span;
-                pass.inst(&mut code, inst, stand_ins, signatures, is_foreign, &mut tested);
+                self.inst(&mut code, inst, &mut tested);
             }
             if let Terminator::Branch { cond, .. } = code.function.block(code.current).term {
-                pass.require(&mut code, &[cond], stand_ins.report, &mut tested);
+                self.require(&mut code, &[cond], &mut tested);
             }
             let mut term =
                 std::mem::replace(&mut code.function.blocks[code.current.idx()].term, Terminator::Unreachable);
             for edge in term.edges_mut() {
                 for &i in beside.get(&edge.block).into_iter().flatten() {
                     let arg = edge.args[i];
-                    edge.args.extend(pass.of(&mut code, arg));
+                    edge.args.extend(self.of(&mut code, arg));
                 }
             }
+            let told =
+                Call::in_tail_position(&term).map(|call| self.told.of_call(code.types, self.f, code.function, &call).0);
             match &mut term {
-                Terminator::TailCall { callee: Callee::Func(g), args, .. } => {
-                    let (g, n) = (*g, signatures[g.idx()].0.min(args.len()));
-                    for i in (0..n).filter(|&i| told.params.contains(&(g, i))) {
+                Terminator::TailCall { args, .. } => {
+                    for &i in told.iter().flat_map(|told| told.iter()) {
                         let arg = args[i];
-                        args.extend(pass.of(&mut code, arg));
+                        args.extend(self.of(&mut code, arg));
                     }
                 }
-                Terminator::Return(values) if told.results.contains(&f) => {
-                    let value = values[0];
-                    values.extend(pass.of(&mut code, value));
+                Terminator::Return(values) if tells => {
+                    for v in values.clone() {
+                        values.extend(self.of(&mut code, v));
+                    }
                 }
                 _ => {}
             }
@@ -383,17 +268,7 @@ impl Undefined {
             (block.insts, block.term) = (std::mem::take(&mut code.insts), term);
         }
     }
-}
 
-/// The pass over one function.
-struct Pass<'a> {
-    /// Whether the numbers of a value are defined, where that is not certain.
-    told_of: FxHashMap<Value, Vec<Value>>,
-    undefined: &'a Undefined,
-    told: &'a Told,
-}
-
-impl Pass<'_> {
     /// All numbers of a value are as `bit` says.
     fn known(&self, code: &mut Code, v: Value, bit: u64) -> Vec<Value> {
         let (n, bool_ty) = (leaves(code.types, code.function.ty(v)).map_or(1, |l| l.len()), code.types.bool());
@@ -415,28 +290,20 @@ impl Pass<'_> {
         parts.into_iter().reduce(|a, b| code.op(Op::And, &[a, b], bool_ty))
     }
 
-    fn require(&self, code: &mut Code, values: &[Value], report: Func, tested: &mut FxHashSet<Value>) {
+    fn require(&self, code: &mut Code, values: &[Value], tested: &mut FxHashSet<Value>) {
         for v in values {
             if tested.insert(*v)
                 && let Some(holds) = self.all_of(code, &[*v])
             {
                 let before = code.begin_report();
-                code.call(report, &[], None);
+                code.call(self.outside.report, &[], None);
                 code.end_report(holds, before);
             }
         }
     }
 
-    fn inst(
-        &mut self,
-        code: &mut Code,
-        mut inst: Inst,
-        stand_ins: &StandIns,
-        signatures: &[(usize, Vec<Ty>)],
-        is_foreign: &[bool],
-        tested: &mut FxHashSet<Value>,
-    ) {
-        if passes_on(&inst, &self.undefined.needed) {
+    fn inst(&mut self, code: &mut Code, inst: Inst, tested: &mut FxHashSet<Value>) {
+        if passes_on(&inst, code.types, code.function, &self.undefined.needed) {
             if let Some(result) = inst.result.filter(|r| self.undefined.all.contains(r)) {
                 let told = self.passed_on(code, &inst, result);
                 self.told_of.insert(result, told);
@@ -447,27 +314,35 @@ impl Pass<'_> {
             InstOp::Op(Op::Store | Op::AtomicStore) => inst.args[..1].to_vec(),
             InstOp::Op(Op::DebugValue) => Vec::new(),
             InstOp::Op(_) => inst.args.to_vec(),
-            InstOp::Call(g) if is_foreign.get(g.idx()) == Some(&true) => inst.args.to_vec(),
+            InstOp::Call(g) if self.outside.is_foreign.get(g.idx()) == Some(&true) => {
+                match self.outside.lanes.get(&g) {
+                    Some(lanes) if lanes.of_told.is_some() => inst.args[1..].to_vec(),
+                    _ => inst.args.to_vec(),
+                }
+            }
             _ => Vec::new(),
         };
-        self.require(code, &used, stand_ins.report, tested);
+        self.require(code, &used, tested);
         match (inst.op, inst.result) {
+            // A number that is loaded by itself is used, but not one of an environment: it is loaded as one of several parts.
+            (InstOp::Op(Op::Load), Some(number))
+                if self.undefined.all.contains(&number)
+                    && matches!(code.types.kind(code.function.ty(number)), TyKind::Prim(_)) =>
+            {
+                let ty = code.function.ty(number);
+                let whole = code.types.tuple(&[ty]);
+                let address = code.types.ptr(whole);
+                let address = code.op(Op::Bitcast, &[inst.args[0]], address);
+                let loaded = code.op(Op::Load, &[address], whole);
+                let first = code.literal(Prim::I64, 0);
+                code.push(InstOp::Op(Op::Extract), &[loaded, first], Some(number));
+                let told = self.is_written(code, address, whole);
+                self.told_of.insert(number, told);
+            }
             (InstOp::Op(Op::Load), Some(result)) if self.undefined.all.contains(&result) => {
                 let (address, ty) = (inst.args[0], code.function.ty(result));
                 code.insts.push(inst);
-                let bool_ty = code.types.bool();
-                let yes = code.function.constant(Const::Bits(1), bool_ty);
-                let mut told = Vec::new();
-                for leaf in leaves(code.types, ty).into_iter().flatten() {
-                    told.push(match leaf.is_number {
-                        true => {
-                            let at = place(code, address, leaf.offset);
-                            let size = code.literal(nyala_ir::Prim::I64, leaf.size);
-                            code.call(stand_ins.is_written, &[at, size], Some(bool_ty))
-                        }
-                        false => yes,
-                    });
-                }
+                let told = self.is_written(code, address, ty);
                 self.told_of.insert(result, told);
             }
             (InstOp::Op(Op::Store), _) if self.told_of.contains_key(&inst.args[1]) && is_plain(code, inst.args[0]) => {
@@ -478,38 +353,84 @@ impl Pass<'_> {
                 for (leaf, told) in leaves(code.types, ty).into_iter().flatten().zip(told) {
                     if leaf.is_number && code.function.as_bits(told) != Some(1) {
                         let at = place(code, address, leaf.offset);
-                        let size = code.literal(nyala_ir::Prim::I64, leaf.size);
-                        code.call(stand_ins.keep, &[at, size, told], None);
+                        let size = code.literal(Prim::I64, leaf.size);
+                        code.call(self.outside.keep, &[at, size, told], None);
                     }
                 }
             }
-            (InstOp::Call(g), _) => {
-                let n = signatures.get(g.idx()).map_or(0, |s| s.0).min(inst.args.len());
-                for i in (0..n).filter(|&i| self.told.params.contains(&(g, i))) {
-                    let arg = inst.args[i];
-                    inst.args.extend(self.of(code, arg));
-                }
-                let Some(result) = inst.result.filter(|_| self.told.results.contains(&g)) else {
-                    return code.insts.push(inst);
-                };
-                let (ty, bool_ty) = (signatures[g.idx()].1[0], code.types.bool());
-                let n = n_leaves(code.types, ty).unwrap_or(1);
-                let all: Vec<Ty> = std::iter::once(ty).chain((0..n).map(|_| bool_ty)).collect();
-                let pair_ty = code.types.tuple(&all);
-                let pair = code.function.new_value(pair_ty, "");
-                inst.result = Some(pair);
+            (InstOp::Call(g), Some(result)) if self.outside.lanes.contains_key(&g) => {
+                let args = inst.args.clone();
                 code.insts.push(inst);
-                let first = code.literal(nyala_ir::Prim::I64, 0);
-                code.push(InstOp::Op(Op::Extract), &[pair, first], Some(result));
-                let told = (1..=n as u64).map(|i| {
-                    let i = code.literal(nyala_ir::Prim::I64, i);
-                    code.op(Op::Extract, &[pair, i], bool_ty)
-                });
-                let told = told.collect();
-                self.told_of.insert(result, told);
+                if self.undefined.all.contains(&result) {
+                    self.lane_operation(code, g, &args, result);
+                }
             }
-            _ => code.insts.push(inst),
+            _ => self.call(code, inst),
         }
+    }
+
+    /// Whether the numbers at an address are initialized.
+    fn is_written(&self, code: &mut Code, address: Value, ty: Ty) -> Vec<Value> {
+        let bool_ty = code.types.bool();
+        let yes = code.function.constant(Const::Bits(1), bool_ty);
+        let mut told = Vec::new();
+        for leaf in leaves(code.types, ty).into_iter().flatten() {
+            told.push(match leaf.is_number {
+                true => {
+                    let at = place(code, address, leaf.offset);
+                    let size = code.literal(Prim::I64, leaf.size);
+                    code.call(self.outside.is_written, &[at, size], Some(bool_ty))
+                }
+                false => yes,
+            });
+        }
+        told
+    }
+
+    /// What tells of a lane's value goes with it to another lane.
+    fn lane_operation(&mut self, code: &mut Code, g: Func, args: &[Value], result: Value) {
+        let Some(LaneOperation { op, of_told: Some([of_told, id, count]) }) = self.outside.lanes.get(&g) else {
+            return;
+        };
+        let (i32, bool_ty) = (code.types.i32(), code.types.bool());
+        let told = self.of(code, args[0]);
+        let ty = code.types.tuple(&vec![bool_ty; told.len()]);
+        let whole = code.op(Op::Tuple, &told, ty);
+        let moved = code.call(*of_told, &[whole, args[1]], Some(ty));
+        let mut told: Vec<Value> = (0..told.len()).map(|i| code.part(moved, i, bool_ty)).collect();
+        if *op == LaneOp::Compact {
+            let (id, n) = (code.call(*id, &[], Some(i32)), code.call(*count, &args[1..], Some(i32)));
+            let (is_there, no) = (code.op(Op::Lt, &[id, n], bool_ty), code.literal(Prim::Bool, 0));
+            told.iter_mut().for_each(|told| *told = code.op(Op::Select, &[is_there, *told, no], bool_ty));
+        }
+        self.told_of.insert(result, told);
+    }
+
+    fn call(&mut self, code: &mut Code, mut inst: Inst) {
+        let Some(call) = Call::of(&inst) else { return code.insts.push(inst) };
+        let (params, results) = self.told.of_call(code.types, self.f, code.function, &call);
+        let more: Vec<Value> = params.iter().map(|&i| call.args[i - call.skipped]).collect();
+        for arg in more {
+            inst.args.extend(self.of(code, arg));
+        }
+        let (Some(result), Some(rets)) = (inst.result, results) else { return code.insts.push(inst) };
+        // The results, and behind them what is told of these.
+        let (ty, bool_ty) = (code.function.ty(result), code.types.bool());
+        let n = n_leaves(code.types, ty).unwrap_or(0);
+        let tys: Vec<Ty> = rets.iter().copied().chain(std::iter::repeat_n(bool_ty, n)).collect();
+        let all_ty = code.types.tuple(&tys);
+        let all = code.function.new_value(all_ty, "");
+        inst.result = Some(all);
+        code.insts.push(inst);
+        if rets.len() == 1 {
+            let first = code.literal(Prim::I64, 0);
+            code.push(InstOp::Op(Op::Extract), &[all, first], Some(result));
+        } else {
+            let parts: Vec<Value> = (0..rets.len()).map(|i| code.part(all, i, rets[i])).collect();
+            code.push(InstOp::Op(Op::Tuple), &parts, Some(result));
+        }
+        let told = (0..n).map(|i| code.part(all, rets.len() + i, bool_ty)).collect();
+        self.told_of.insert(result, told);
     }
 
     /// Whether the numbers of a result are defined, which are as undefined as its operands.
@@ -529,6 +450,19 @@ impl Pass<'_> {
                     told.push(cond_told.map_or(chosen, |told| code.op(Op::And, &[told, chosen], bool_ty)));
                 }
                 told
+            }
+            // One operand may decide.
+            (Op::And | Op::Or, &[a, b]) if code.function.ty(result) == bool_ty => {
+                let (told_a, told_b) = (self.of(code, a)[0], self.of(code, b)[0]);
+                let no = code.literal(Prim::Bool, 0);
+                let decides = |code: &mut Code, v: Value, told: Value| match op {
+                    Op::Or => code.op(Op::Select, &[v, told, no], bool_ty),
+                    _ => code.op(Op::Select, &[v, no, told], bool_ty),
+                };
+                let (by_a, by_b) = (decides(code, a, told_a), decides(code, b, told_b));
+                let both = code.op(Op::And, &[told_a, told_b], bool_ty);
+                let by_one = code.op(Op::Or, &[by_a, by_b], bool_ty);
+                vec![code.op(Op::Or, &[both, by_one], bool_ty)]
             }
             (Op::Tuple | Op::Struct | Op::Array, parts) => parts.iter().flat_map(|&v| self.of(code, v)).collect(),
             (Op::Splat, &[part]) => {
@@ -563,11 +497,11 @@ fn is_plain(code: &mut Code, address: Value) -> bool {
 
 /// The address of a byte behind another one.
 fn place(code: &mut Code, address: Value, offset: u64) -> Value {
-    let u8 = code.types.prim(nyala_ir::Prim::U8);
+    let u8 = code.types.prim(Prim::U8);
     let (all, one) = (code.types.indef_array(u8), code.types.ptr(u8));
     let all = code.types.ptr(all);
     let all = code.op(Op::Bitcast, &[address], all);
-    let offset = code.literal(nyala_ir::Prim::I64, offset);
+    let offset = code.literal(Prim::I64, offset);
     code.op(Op::Lea, &[all, offset], one)
 }
 
@@ -581,8 +515,13 @@ fn reads_whole(types: &Types, function: &Function, inst: &Inst) -> bool {
 }
 
 /// Whether an instruction makes an undefined value of undefined ones, rather than use them.
-fn passes_on(inst: &Inst, needed: &FxHashSet<Value>) -> bool {
+fn passes_on(inst: &Inst, types: &Types, function: &Function, needed: &FxHashSet<Value>) -> bool {
     let (InstOp::Op(op), Some(result)) = (inst.op, inst.result) else { return false };
-    let is_copy = matches!(op, Op::Select | Op::Tuple | Op::Struct | Op::Array | Op::Splat | Op::Insert | Op::Extract);
+    let is_copy = match op {
+        Op::Select | Op::Tuple | Op::Struct | Op::Array | Op::Splat | Op::Insert | Op::Extract => true,
+        // `&&` and `||`, of which the second operand may not be used.
+        Op::And | Op::Or => types.as_prim(function.ty(result)) == Some(Prim::Bool),
+        _ => false,
+    };
     op.effect() == Effect::Total && (is_copy || !needed.contains(&result))
 }

@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The bounds of some memory. Compiled code reads all but the last word.
+/// The bounds of some memory. Compiled code reads all but the last word, which it sets to 0 when bytes become undefined again.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
@@ -76,8 +76,8 @@ struct Heap {
     classes: [Mutex<Class>; N_REGIONS],
 }
 
-/// Bytes that count as initialized, and that everyone may write.
-static ONES: [AtomicUsize; 16] = [const { AtomicUsize::new(usize::MAX) }; 16];
+/// Bytes that count as initialized, and that everyone may write: as many as a vector has.
+static ONES: [AtomicUsize; 64] = [const { AtomicUsize::new(usize::MAX) }; 64];
 
 fn ones() -> usize {
     ONES.as_ptr() as usize
@@ -218,6 +218,11 @@ unsafe fn clear(at: usize, size: usize) {
     }
 }
 
+/// Memory of that size and alignment, with bounds; null if there is none.
+pub(crate) fn allocate(size: usize, align: usize) -> *mut u8 {
+    heap().allocate(size, align)
+}
+
 /// Allocates like [`nyala_alloc`](crate::nyala_alloc), with bounds.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_check_alloc(bytes: i64) -> *mut u8 {
@@ -283,12 +288,12 @@ pub unsafe extern "C" fn nyala_check_free(pointer: *mut u8, site: *const c_char,
     heap.end(region, number);
 }
 
-/// The statics of a program: their objects, null before they are asked for, then pairs of an address and a size, up to a null
-/// address. Each program knows its own only, since others may be unloaded.
+/// The statics of a program: their objects, null before they are asked for; then for each an address, a size, and the address of its shadow,
+/// which may be null; up to a null address. Each program knows its own only, since others may be unloaded.
 #[repr(C)]
 pub struct Statics {
     objects: AtomicPtr<Vec<Object>>,
-    first: [usize; 2],
+    first: [usize; 3],
 }
 
 /// The object around an address; null has one of no bytes.
@@ -330,8 +335,9 @@ unsafe fn objects(statics: *const Statics) -> &'static [Object] {
         let mut found = Vec::new();
         let mut at = &raw const table.first;
         while (*at)[0] != 0 {
-            let [low, size] = *at;
-            found.push(Object::new(low, size, [0, ones()]));
+            let [low, size, shadow] = *at;
+            let shadow = if shadow == 0 { [0, ones()] } else { [usize::MAX, shadow.wrapping_sub(low)] };
+            found.push(Object::new(low, size, shadow));
             at = at.add(1);
         }
         found.sort_unstable_by_key(|object| object.low);
@@ -376,7 +382,7 @@ pub unsafe extern "C" fn nyala_check_fail(
         match what {
             OVERFLOW => end("signed-overflow", "signed integer overflow", "", site, calls),
             UNINITIALIZED => report(&MemoryFault::Uninitialized, site, calls),
-            UNDEFINED => end("uninitialized-read", "use of an uninitialized value", "write to it first", site, calls),
+            UNDEFINED => end("uninitialized-read", "use of an uninitialized value", "set it first", site, calls),
             DIVISION => end("division-by-zero", "division by zero", "", site, calls),
             _ if address < NULL => report(&MemoryFault::Null, site, calls),
             _ if !object.is_null() && (*object).state == FREED => report(&MemoryFault::Dangling, site, calls),
@@ -394,7 +400,7 @@ const BOUNDS: &str = "indices of an array of `n` elements go from `0` to `n - 1`
 
 unsafe fn report(fault: &MemoryFault, site: *const c_char, calls: *const Call) -> ! {
     let (code, hint) = match fault {
-        MemoryFault::Uninitialized => ("uninitialized-read", "write to it first"),
+        MemoryFault::Uninitialized => ("uninitialized-read", "set it first"),
         MemoryFault::Null => ("invalid-access", "test the pointer first"),
         MemoryFault::Dangling => (
             "invalid-access",
@@ -473,7 +479,9 @@ pub unsafe extern "C" fn nyala_check_initialized(
 ) {
     // SAFETY: the caller's promise; the bytes beside the heap are mapped.
     unsafe {
-        if (*object).mask != 0 && (0..size).any(|i| ((address + i + (*object).shadow) as *const u8).read() == 0) {
+        if (*object).mask != 0
+            && (0..size).any(|i| (((address + i).wrapping_add((*object).shadow)) as *const u8).read() == 0)
+        {
             nyala_check_fail(UNINITIALIZED, address, object, site, calls)
         }
     }
@@ -494,13 +502,13 @@ pub unsafe extern "C" fn nyala_check_is_initialized(address: usize, size: usize,
         if (*object).mask == 0 {
             return true;
         }
-        // Initialized bytes stay so. Loops ask for the same range again and again.
+        // Loops ask for the same range again and again.
         let state = AtomicUsize::from_ptr((&raw const (*object).state).cast_mut());
         let (known, end) = (state.load(Ordering::Relaxed), offset + size);
         if offset >= (known & 0xffff_ffff) >> 1 && end <= known >> 32 {
             return true;
         }
-        let shadow = std::slice::from_raw_parts((address + (*object).shadow) as *const u8, size);
+        let shadow = std::slice::from_raw_parts(address.wrapping_add((*object).shadow) as *const u8, size);
         let is_initialized = shadow.chunks(256).all(|bytes| bytes.iter().fold(0xff, |all, b| all & b) == 0xff);
         if is_initialized && end < 1 << 31 {
             state.store(offset << 1 | end << 32, Ordering::Relaxed);
@@ -518,7 +526,7 @@ pub unsafe extern "C" fn nyala_check_wrote(address: usize, size: usize, object: 
     // SAFETY: the caller's promise; the bytes beside the heap are mapped.
     unsafe {
         if (*object).mask != 0 {
-            ((address + (*object).shadow) as *mut u8).write_bytes(0xff, size);
+            (address.wrapping_add((*object).shadow) as *mut u8).write_bytes(0xff, size);
         }
     }
 }
@@ -543,8 +551,8 @@ pub unsafe extern "C" fn nyala_check_given(address: usize, statics: *const Stati
 }
 
 /// Checks the lanes of a gather or scatter: `n` lanes, those of `mask` active, access `size` bytes at `base` plus `scale` times
-/// their index. `shape` is the number of lanes, plus 256 if indices are i32 and not i64, plus `size` times 65536. Without an object,
-/// each lane has one of its own.
+/// their index. `shape` is the number of lanes, plus 256 if indices are i32 and not i64, plus 512 if what they read must be initialized,
+/// plus 1024 if what they write is so then, plus `size` times 65536. Without an object, each lane has one of its own.
 ///
 /// # Safety
 /// As for [`nyala_check_fail`]; there are `n` indices.
@@ -573,6 +581,12 @@ pub unsafe extern "C" fn nyala_check_lanes(
             let offset = address.wrapping_sub((*object).low);
             if offset.checked_add(size).is_none_or(|end| end > (*object).size) {
                 nyala_check_fail(0, address, object, site, calls)
+            }
+            if shape >> 9 & 1 != 0 {
+                nyala_check_initialized(address, size, object, site, calls);
+            }
+            if shape >> 10 & 1 != 0 {
+                nyala_check_wrote(address, size, object);
             }
         }
     }

@@ -32,21 +32,41 @@ fn room(align: i64) -> usize {
 /// `layout` points to an alignment, a number of offsets, and the offsets, in memory that is never freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_environment(size: i64, layout: *const i64) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    let align = unsafe { *layout };
-    let room = room(align);
-    let mut made = std::ptr::null_mut();
-    // SAFETY: the alignment is a power of two; what is written lies in the memory that was given.
+    // SAFETY: the caller's promise; the alignment is a power of two.
     unsafe {
-        let bytes = room + size as usize;
-        match align as usize <= HEADER {
-            true => made = libc::malloc(bytes),
-            false => drop(libc::posix_memalign(&mut made, align as usize, bytes)),
-        }
+        make(size, layout, |bytes, align| {
+            let mut made = std::ptr::null_mut();
+            match align <= HEADER {
+                true => made = libc::malloc(bytes),
+                false => drop(libc::posix_memalign(&mut made, align, bytes)),
+            }
+            made.cast()
+        })
+    }
+}
+
+/// [`nyala_environment`] in memory of `--check`, which knows which bytes are initialized.
+///
+/// # Safety
+/// As of [`nyala_environment`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_check_environment(size: i64, layout: *const i64) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { make(size, layout, |bytes, align| crate::checks::allocate(bytes, align.max(HEADER))) }
+}
+
+/// # Safety
+/// As of [`nyala_environment`]; `allocate` gives memory of that size and alignment, or null.
+unsafe fn make(size: i64, layout: *const i64, allocate: impl Fn(usize, usize) -> *mut u8) -> *mut u8 {
+    // SAFETY: the caller's promise; what is written lies in the memory that was given.
+    unsafe {
+        let align = *layout;
+        let room = room(align);
+        let made = allocate(room + size as usize, align as usize);
         if made.is_null() {
             crate::system::fail(&format!("cannot allocate the {size} bytes that a function captures"))
         }
-        let environment = made.cast::<u8>().add(room);
+        let environment = made.add(room);
         header(environment).write(Header { count: AtomicI64::new(1), layout });
         environment
     }
@@ -160,7 +180,7 @@ unsafe fn release(environment: *mut u8, is_last: impl Fn(&AtomicI64) -> bool) {
                     next = captured;
                 }
             }
-            libc::free(environment.sub(room(*layout)).cast());
+            crate::nyala_free(environment.sub(room(*layout)));
         }
     }
 }

@@ -50,6 +50,8 @@ const READS: &[(&str, &str)] = &[
     ("gone(#1#)", "invalid-access"),
     ("half(#15#) + 1", "uninitialized-read"),
     ("mine(#7#) + 1", "uninitialized-read"),
+    ("none + #3#", "uninitialized-read"),
+    ("kept(#1#) * 3", "uninitialized-read"),
 ];
 
 /// Faults of writes.
@@ -69,6 +71,7 @@ const RIGHT: &[&str] = &[
     "table(#3#)",
     "half(#9#)",
     "mine(#3#)",
+    "kept(#2#)",
     "#2147483600# + #47#",
     "-#2147483647#",
     "#-2147483647# / #-1#",
@@ -90,9 +93,9 @@ fn with_numbers(text: &str, rng: &mut Rng, unknown: &str) -> String {
     text.split('#').enumerate().map(part).collect()
 }
 
-const ARRAYS: &str = "heap, &mut own, gone, half, &mut mine";
-const PARAMS: &str =
-    "zero: i32, heap: &mut [i32], own: &mut [i32], gone: &mut [i32], half: &mut [i32], mine: &mut [i32]";
+const ARRAYS: &str = "heap, &mut own, gone, half, &mut mine, kept, none";
+const PARAMS: &str = "zero: i32, heap: &mut [i32], own: &mut [i32], gone: &mut [i32], half: &mut [i32], mine: &mut [i32], kept: &mut [i32], \
+                      none: i32";
 
 struct Program {
     functions: String,
@@ -199,8 +202,8 @@ pub fn generate(seed: u64) -> (String, Option<&'static str>) {
         }
         _ => {
             let (text, code) = READS[p.rng.below(READS.len())];
-            // Which lanes of a masked vector are initialized is not checked, nor what is gone by an address in lanes.
-            let may_be_in_lanes = !["own", "mine", "half", "gone", "*("].iter().any(|s| text.contains(s));
+            // What is gone by an address in lanes is not checked.
+            let may_be_in_lanes = !["own", "mine", "gone", "*("].iter().any(|s| text.contains(s));
             let is_in_lanes = may_be_in_lanes && p.rng.chance(25);
             p.add_read(text, is_in_lanes);
             Some(code)
@@ -212,7 +215,9 @@ pub fn generate(seed: u64) -> (String, Option<&'static str>) {
     let Program { functions, main, .. } = p;
     let program = format!(
         "{functions}fn run(zero: i32) -> i32 {{\n    \
-         let mut sum = 0;\n    let (heap, half, gone) = (alloc[i32](20), alloc[i32](16), alloc[i32](4));\n    \
+         let mut sum = 0;\n    let (heap, half) = (alloc[i32](20), alloc[i32](16));\n    \
+         let (gone, kept) = (alloc[i32](4), alloc[i32](3));\n    let mut unset: i32;\n    \
+         if zero > 7 {{ unset = zero }}\n    let none = unset;\n    kept(0) = 3;\n    kept(1) = none;\n    kept(2) = 4;\n    \
          let (out, lanes, zeros) = (alloc[i32](20), alloc[i32](32), alloc[i32](32));\n    let mut own = [1, .. 8];\n    \
          let mut mine: [i32 * 8];\n    let mut unread: [i32 * 9];\n    for i in range(0, 20) {{ heap(i) = i; out(i) = 0 }}\n    \
          for i in range(0, 32) {{ lanes(i) = 0; zeros(i) = zero }}\n    for i in range(0, 10) {{ half(i) = i }}\n    \

@@ -29,5 +29,6 @@ mod stand_ins;
 mod structs;
 mod testing;
 mod tune;
+mod undefined;
 mod usage;
 mod watch;
