@@ -7,10 +7,7 @@
 //! use std::target::*;
 //! struct Row { cells: [f32 * VECTOR_BYTES] }
 //! extern fn first(row: &Row) -> f32 { row.cells(0) }
-//! ```
-//!
-//! ```sh
-//! nyala build row.impala -o librow.so --cpu x86-64-v2,x86-64-v3
+//! // nyala build row.impala -o librow.so --cpu x86-64-v2,x86-64-v3
 //! ```
 //!
 //! ## Instead
