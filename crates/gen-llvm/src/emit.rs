@@ -177,7 +177,9 @@ pub fn emit_versions(programs: &[Program], options: &Options) -> Result<Emitted,
 
 /// Emits a module as the texts of its units, see [`crate::units`]. Each refers to symbols of the others.
 pub fn emit_units(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Vec<Emitted>, Box<Diagnostic>> {
-    let Some(units) = units::cut(module, options.max_unit).filter(|_| options.more_cpus.is_empty()) else {
+    // Without optimization a unit's own costs are more than its code's.
+    let is_cut = options.more_cpus.is_empty() && options.opt_level > 0;
+    let Some(units) = units::cut(module, options.max_unit).filter(|_| is_cut) else {
         return Ok(vec![emit_module(module, options, lines)?]);
     };
     let targets = targets(module, options)?;

@@ -14,7 +14,8 @@
 //! One more unit, without functions, has the statics that several units use, and all texts that code only passes on to foreign functions,
 //! such as the places of panics: a line that moves changes no code. Constants of few bytes are in the units that use them as well.
 //!
-//! A program whose functions all belong to one unit is a module as always.
+//! A program whose functions all belong to one unit is a module as always; so is each without optimization, where LLVM takes little time
+//! for a function, and some for a unit.
 
 use nyala_base::{Id, graph};
 use nyala_flat::analysis::Cfg;
