@@ -6,6 +6,7 @@
 //! - functions that call each other recursively;
 //! - a function that is referred to by one other function only, if it is small, or in a loop, or called with numbers that are known:
 //!   there LLVM gains by seeing both. What is larger costs more than its call;
+//! - small functions beside each other, some thirty at a time;
 //! - copies (`available_externally`) of small functions of other units that it calls, and of those that these call.
 //!
 //! So what becomes of a function depends on it, its callers and their callees. A function that other units refer to has a name that
@@ -22,12 +23,15 @@ use nyala_flat::analysis::Cfg;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Limits on the instructions of functions: that are copied, or joined where nothing is gained but the call; that are joined where
 /// more is gained. That of all functions that are joined is an option.
 const MAX_SMALL: usize = 64;
 const MAX_JOINED: usize = 500;
+/// The mean number of small units that are joined, if their size allows it.
+const MEAN_GATHERED: u64 = 32;
 /// Limit on the bytes of constants that units have copies of.
 const MAX_COPIED: u64 = 256;
 
@@ -75,22 +79,23 @@ pub(crate) fn cut(module: &Module, max_unit: usize) -> Option<Units> {
         return None;
     }
     let refs: Vec<Refs> = module.funcs.iter().map(|f| refs_of(module, f)).collect();
-    let members = join(module, &refs, max_unit);
-    if members.len() < 2 {
+    let joined = join(module, &refs, max_unit);
+    let all = gather(module, &refs, &joined, max_unit);
+    if all.len() < 2 {
         return None;
     }
     let mut unit_of = vec![None; module.funcs.len()];
-    for (unit, members) in members.iter().enumerate() {
+    for (unit, members) in all.iter().enumerate() {
         members.iter().for_each(|f| unit_of[f.idx()] = Some(unit));
     }
     let mut units = Units {
-        all: members.into_iter().map(|own| Unit { own, ..Unit::default() }).collect(),
+        all: all.into_iter().map(|own| Unit { own, ..Unit::default() }).collect(),
         unit_of,
         funcs: FxHashMap::default(),
         entries: FxHashMap::default(),
         globals: FxHashMap::default(),
     };
-    units.add_copies(&refs, max_unit);
+    units.add_copies(&refs, &joined, max_unit);
     units.name_functions(module, &refs);
     units.place_globals(module, &refs);
     Some(units)
@@ -262,27 +267,63 @@ fn join(module: &Module, refs: &[Refs], max_unit: usize) -> Vec<Vec<Func>> {
     units
 }
 
+/// Joins small units that follow each other: each would take LLVM more time than its code. Where the next one begins depends on the name
+/// of its first function, so that an edit of a unit does not move the others' bounds.
+fn gather(module: &Module, refs: &[Refs], units: &[Vec<Func>], max_unit: usize) -> Vec<Vec<Func>> {
+    let begins = |unit: &[Func]| {
+        let mut hasher = rustc_hash::FxHasher::default();
+        module.func(unit[0]).name.hash(&mut hasher);
+        hasher.finish() % MEAN_GATHERED == 0
+    };
+    let mut gathered: Vec<Vec<Func>> = Vec::new();
+    // The unit that others may join, and its size.
+    let mut open: Option<(usize, usize)> = None;
+    for unit in units {
+        let size: usize = unit.iter().map(|f| refs[f.idx()].size).sum();
+        if size > MAX_SMALL.min(max_unit) {
+            gathered.push(unit.clone());
+            continue;
+        }
+        match &mut open {
+            Some((at, total)) if *total + size <= max_unit && !begins(unit) => {
+                gathered[*at].extend(unit);
+                *total += size;
+            }
+            _ => {
+                open = Some((gathered.len(), size));
+                gathered.push(unit.clone());
+            }
+        }
+    }
+    gathered.iter_mut().for_each(|u| u.sort_unstable());
+    gathered
+}
+
 impl Units {
-    fn add_copies(&mut self, refs: &[Refs], max_unit: usize) {
-        let sizes: Vec<usize> = self.all.iter().map(|u| u.own.iter().map(|f| refs[f.idx()].size).sum()).collect();
-        for i in 0..self.all.len() {
-            let (mut copied, mut size) = (FxHashSet::default(), sizes[i]);
-            copied.insert(i);
-            let mut work = self.all[i].own.clone();
+    /// Adds copies of small functions, with those that were joined to them.
+    fn add_copies(&mut self, refs: &[Refs], joined: &[Vec<Func>], max_unit: usize) {
+        let size_of = |funcs: &[Func]| -> usize { funcs.iter().map(|f| refs[f.idx()].size).sum() };
+        let sizes: Vec<usize> = joined.iter().map(|funcs| size_of(funcs)).collect();
+        let mut group_of: Vec<Option<usize>> = vec![None; refs.len()];
+        for (group, funcs) in joined.iter().enumerate() {
+            funcs.iter().for_each(|f| group_of[f.idx()] = Some(group));
+        }
+        for (i, unit) in self.all.iter_mut().enumerate() {
+            let (mut copied, mut size) = (FxHashSet::default(), size_of(&unit.own));
+            let mut work = unit.own.clone();
             let mut at = 0;
             while at < work.len() {
                 for (g, _) in &refs[work[at].idx()].funcs {
-                    let Some(of) = self.unit_of[g.idx()] else { continue };
+                    let Some(of) = group_of[g.idx()].filter(|_| self.unit_of[g.idx()] != Some(i)) else { continue };
                     if sizes[of] <= MAX_SMALL && size + sizes[of] <= 2 * max_unit && copied.insert(of) {
                         size += sizes[of];
-                        work.extend(&self.all[of].own);
+                        work.extend(&joined[of]);
                     }
                 }
                 at += 1;
             }
-            let mut copies = work.split_off(self.all[i].own.len());
-            copies.sort_unstable();
-            self.all[i].copies = copies;
+            unit.copies = work.split_off(unit.own.len());
+            unit.copies.sort_unstable();
         }
     }
 
