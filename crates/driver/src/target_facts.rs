@@ -92,7 +92,8 @@ fn name(options: &Options) -> String {
 }
 
 fn is_library(module: &ast::Module) -> bool {
-    module.library && module.path.iter().map(|part| &**part).eq(LIBRARY)
+    let ast::Module { library, path, .. } = module;
+    *library && path.iter().map(|part| &**part).eq(LIBRARY)
 }
 
 impl Trees {

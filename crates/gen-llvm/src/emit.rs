@@ -214,7 +214,7 @@ fn targets(module: &Module, options: &Options) -> Result<Vec<Target>, Box<Diagno
     versions::versions(module.target(), options)
 }
 
-/// What is known of a module, and found out as its parts are emitted.
+/// Analyses of a module, which the emission of all its units shares.
 struct Facts<'m> {
     groups: Vec<Option<u32>>,
     /// Symbols are fixed by the program; our own names must differ from them.
@@ -341,7 +341,7 @@ impl<'m> Emitter<'m> {
         symbols
     }
 
-    /// What was emitted, and what the next part may use.
+    /// The text, and the analyses for the next unit.
     fn finish(self, symbols: Vec<Vec<String>>) -> (Emitted, Facts<'m>) {
         let target = self.module.target().clone();
         let emitted = Emitted { symbols, target, text: self.out, asm_checks: self.asm_checks };
@@ -651,7 +651,7 @@ impl<'m> Emitter<'m> {
     /// Declares a static that another unit defines.
     fn declare_global(&mut self, global: GlobalId, name: String) {
         let kind = if self.module.globals[global.idx()].mutable { "global" } else { "constant" };
-        // Who only takes the address needs no type.
+        // A declaration whose address alone is used needs no type.
         self.declare(&name, || format!("{} = external {kind} i8", quote(&name)));
         self.globals.insert(global, name);
     }

@@ -11,6 +11,7 @@ use llvm_sys::orc2::lljit::*;
 use llvm_sys::orc2::*;
 use nyala_base::diagnostics::{library_not_loaded, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
+use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,10 +21,25 @@ pub struct Jit {
     jit: LLVMOrcLLJITRef,
     /// Errors reported by the session; boxed because the session holds the address.
     reports: Box<Mutex<Vec<String>>>,
-    /// The objects that were linked.
-    objects: Mutex<Vec<Vec<u8>>>,
+    objects: Mutex<Vec<Linked>>,
     /// Those that debuggers know.
     known: Mutex<Vec<debuggers::Known>>,
+}
+
+/// An object that was linked.
+struct Linked {
+    bytes: Vec<u8>,
+    /// Where its code is, and the size, once that was asked for; `None` if it has no code.
+    code: OnceCell<Option<(u64, u64)>>,
+}
+
+impl Linked {
+    fn code(&self, jit: &Jit) -> Option<(u64, u64)> {
+        *self.code.get_or_init(|| {
+            let (size, anchor, anchor_offset) = locate::code(&self.bytes)?;
+            Some(((jit.lookup(&anchor).ok()? as u64).wrapping_sub(anchor_offset), size))
+        })
+    }
 }
 
 extern "C" fn report(context: *mut c_void, error: LLVMErrorRef) {
@@ -143,7 +159,10 @@ impl Jit {
 
     /// Links an object file.
     pub fn add_object(&self, object: &[u8]) -> Result<(), Box<Diagnostic>> {
-        self.objects.lock().unwrap_or_else(|e| e.into_inner()).push(object.to_vec());
+        self.objects
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push(Linked { bytes: object.to_vec(), code: OnceCell::new() });
         // SAFETY: the buffer copies the bytes and becomes the JIT's own.
         check(unsafe {
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
@@ -160,22 +179,16 @@ impl Jit {
     pub fn locate(&self, address: usize) -> Option<Place> {
         let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
         objects.iter().find_map(|object| {
-            let (start, size) = self.start(object)?;
+            let (start, size) = object.code(self)?;
             let offset = (address as u64).wrapping_sub(start);
-            if offset < size { locate::find(object, offset) } else { None }
+            if offset < size { locate::find(&object.bytes, offset) } else { None }
         })
-    }
-
-    /// Where an object's code is, and its size.
-    fn start(&self, object: &[u8]) -> Option<(u64, u64)> {
-        let (size, anchor, anchor_offset) = locate::code(object)?;
-        Some(((self.lookup(&anchor).ok()? as u64).wrapping_sub(anchor_offset), size))
     }
 
     /// Tells debuggers of the objects, as long as this value lives.
     pub fn tell_debuggers(&self) {
         let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
-        let known = objects.iter().filter_map(|object| debuggers::tell(object, self.start(object)?.0));
+        let known = objects.iter().filter_map(|object| debuggers::tell(&object.bytes, object.code(self)?.0));
         self.known.lock().unwrap_or_else(|e| e.into_inner()).extend(known);
     }
 
@@ -186,7 +199,7 @@ impl Jit {
     /// The file cannot be written.
     pub fn dump(&self, folder: &Path, in_file: &dyn Fn(Place) -> Place) -> std::io::Result<PathBuf> {
         let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
-        let placed: Vec<(&[u8], u64)> = objects.iter().filter_map(|o| Some((&o[..], self.start(o)?.0))).collect();
+        let placed: Vec<(&[u8], u64)> = objects.iter().filter_map(|o| Some((&o.bytes[..], o.code(self)?.0))).collect();
         debuggers::dump(&placed, folder, in_file)
     }
 

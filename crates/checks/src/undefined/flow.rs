@@ -42,7 +42,7 @@ impl Told {
         !self.params(f).is_empty() || self.results(f).is_some()
     }
 
-    /// The same for a call, as it was written in a function.
+    /// The indices of the parameters that the callee of a call is told of, and the types of its results if it tells of them.
     pub fn of_call(&self, types: &Types, f: Func, function: &Function, call: &Call) -> (Rc<[usize]>, Option<Rc<[Ty]>>) {
         let callee = self.callees.number(types, f, function, call);
         callee.map_or_else(Default::default, |callee| (self.params[callee].clone(), self.results[callee].clone()))
@@ -134,10 +134,10 @@ struct Flow<'m> {
     group: Vec<usize>,
     stays: Vec<bool>,
     calls: Vec<Vec<usize>>,
-    /// What was found about a function once one of its values was reached: those that are needed, and where they go.
+    /// For each function of which a value was reached: the values that are needed, and the nodes that each value goes to.
     needed: Vec<Option<FxHashSet<Value>>>,
     to: Vec<FxHashMap<Value, Vec<usize>>>,
-    /// What is loaded from a part of environments of one type.
+    /// For each part of environments of one type: the nodes of the values that are loaded from it.
     loaded: FxHashMap<Field, Vec<usize>>,
     roots: [Ty; 2],
     is_reached: Vec<bool>,

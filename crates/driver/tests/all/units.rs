@@ -89,7 +89,7 @@ fn edited(first: &str, inner: &str) -> String {
 #[test]
 fn an_edit_compiles_only_what_it_changes() -> Result<(), String> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kept units");
-    // Of an earlier run.
+    // Tests that ran before have left their cache there.
     let _ = std::fs::remove_dir_all(&folder);
     let options = || Options { cache: Some(Objects::at(folder.clone(), "this one".into())), ..Options::default() };
     let run = |text: &str| load(text, options(), "g").map_err(said);

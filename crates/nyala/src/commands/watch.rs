@@ -56,7 +56,7 @@ impl Watched {
         watched
     }
 
-    /// What is known already keeps its stamps, so that a change meanwhile is noticed.
+    /// Watches these files. Files that were watched before keep their stamps, so that a change meanwhile is noticed.
     fn set_files(&mut self, found: Vec<PathBuf>) {
         let again = |before: &BTreeMap<PathBuf, Stamp>, paths: Vec<PathBuf>| {
             let known = |path: PathBuf| {
