@@ -273,7 +273,7 @@ fn gather(module: &Module, refs: &[Refs], units: &[Vec<Func>], max_unit: usize) 
     let begins = |unit: &[Func]| {
         let mut hasher = rustc_hash::FxHasher::default();
         module.func(unit[0]).name.hash(&mut hasher);
-        hasher.finish() % MEAN_GATHERED == 0
+        hasher.finish().is_multiple_of(MEAN_GATHERED)
     };
     let mut gathered: Vec<Vec<Func>> = Vec::new();
     // The unit that others may join, and its size.
