@@ -60,6 +60,32 @@ impl<'a> Code<'a> {
         Block::from_idx(self.function.blocks.len() - 1)
     }
 
+    /// A loop over the indices below `n`, which hands a value from one iteration to the next. Continues behind it, with the last value.
+    pub fn counted(&mut self, n: u64, first: Value, body: impl FnOnce(&mut Self, Value, Value) -> Value) -> Value {
+        let (i64, bool_ty, ty) = (self.types.i64(), self.types.bool(), self.function.ty(first));
+        let (i, state) = (self.function.new_value(i64, "i"), self.function.new_value(ty, ""));
+        let (zero, one, n) = (self.literal(Prim::I64, 0), self.literal(Prim::I64, 1), self.literal(Prim::I64, n));
+        let edge = |block: Block, args: &[Value]| Edge { block, args: args.to_vec() };
+        let header = self.add_block("loop", Terminator::Unreachable);
+        let start = &mut self.function.blocks[self.current.idx()];
+        let old = std::mem::replace(&mut start.term, Terminator::Jump(edge(header, &[zero, first])));
+        start.insts = std::mem::take(&mut self.insts);
+        let next = self.add_block("", old);
+        let inside = self.add_block("", Terminator::Unreachable);
+        let cond = self.op(Op::Lt, &[i, n], bool_ty);
+        let block = &mut self.function.blocks[header.idx()];
+        (block.params, block.insts) = (vec![i, state], std::mem::take(&mut self.insts));
+        block.term = Terminator::Branch { cond, then: edge(inside, &[]), els: edge(next, &[]) };
+        self.current = inside;
+        let last = body(self, i, state);
+        let more = self.op(Op::Add, &[i, one], i64);
+        let end = &mut self.function.blocks[self.current.idx()];
+        end.insts = std::mem::take(&mut self.insts);
+        end.term = Terminator::Jump(edge(header, &[more, last]));
+        self.current = next;
+        state
+    }
+
     /// Begins the instructions that report a fault. Returns the instructions of the block so far.
     pub fn begin_report(&mut self) -> Vec<Inst> {
         std::mem::take(&mut self.insts)

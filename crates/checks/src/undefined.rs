@@ -1,9 +1,9 @@
 //! Checks that a number has been given a value before it is used. This pass runs before the vectorizer, which makes undefined values
 //! of its own. It is separate from `shadows.rs`, since variables that were promoted to values have no bytes.
 //!
-//! A value that may be undefined has another one beside it that tells: a `bool` for a number, one for each number of a tuple, struct or
-//! array. It goes where the value goes (`flow.rs`): to blocks, into functions, and back as another result. In lanes, the vectorizer makes
-//! a vector of it.
+//! A value that may be undefined has others beside it that tell: a `bool` for a number, one for each number of a tuple or struct, an array for
+//! a long array (`told.rs`). They go where the value goes (`flow.rs`): to blocks, into functions, and back as other results. In lanes, the vectorizer makes
+//! vectors of them.
 //!
 //! ```text
 //! entry(c): branch c, then(), join(undef)      entry(c): branch c, then(), join(undef, false)
@@ -25,10 +25,11 @@
 //! A number that is loaded is checked at once, as the interpreter does. A result that is not used in any case is no use of its operands,
 //! but undefined if they are.
 //!
-//! Not checked are values of more than 32 numbers.
+//! Not checked are values of more than 1,024 parts, where an array of more than 32 elements or 256 bytes is one part.
 
 mod boundaries;
 mod flow;
+mod told;
 
 use super::code::Code;
 use boundaries::make_outside;
@@ -37,16 +38,15 @@ use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
 use nyala_flat::simplify::drop_unreachable;
 use nyala_flat::*;
-use nyala_ir::{Effect, LaneOp, Op, Prim, Ty, TyKind, Types, layout};
+use nyala_ir::{Effect, LaneOp, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
+use told::{known, n_leaves, told_types};
 
 /// The symbols of the functions that stand for reports, for what tells whether bytes are initialized, and for what notes that.
 pub const UNDEFINED: &str = "nyala_check_undefined";
 pub const IS_WRITTEN: &str = "nyala_check_is_written";
 pub const KEEP: &str = "nyala_check_keep";
 
-/// Limit on the numbers of a value that is looked at.
-const MAX_LEAVES: usize = 32;
 /// Inserts checks of numbers that may be undefined.
 pub fn insert_undefined_checks(module: &mut Module) {
     let own: Vec<Func> =
@@ -116,14 +116,15 @@ fn lane_operations(module: &mut Module) -> FxHashMap<Func, LaneOperation> {
         let symbol = function.symbol().filter(|_| function.is_foreign());
         let Some((op, scope)) = symbol.and_then(LaneOp::of_symbol) else { continue };
         let mut params = function.params.clone();
-        let n = params.first().and_then(|&ty| n_leaves(&module.types, ty));
-        let of_told = n.filter(|_| matches!(op, LaneOp::Get | LaneOp::Compact)).map(|n| {
+        let moved = params.first().copied().filter(|&ty| n_leaves(&module.types, ty).is_some());
+        let of_told = moved.filter(|_| matches!(op, LaneOp::Get | LaneOp::Compact)).map(|ty| {
+            let told = told_types(&mut module.types, ty);
             let mut declare = |op: LaneOp, params: &[Ty], ret: Ty| {
                 let symbol = op.symbol(scope);
                 module.declare(&symbol, Linkage::Foreign(symbol.clone()), params, &[ret])
             };
             let (id, count) = (declare(LaneOp::Id, &[], i32), declare(LaneOp::Count, &[bool_ty], i32));
-            params[0] = module.types.tuple(&vec![bool_ty; n]);
+            params[0] = module.types.tuple(&told);
             let symbol = op.symbol(scope);
             let ret = params[0];
             [module.declare(&symbol, Linkage::Foreign(symbol.clone()), &params, &[ret]), id, count]
@@ -131,50 +132,6 @@ fn lane_operations(module: &mut Module) -> FxHashMap<Func, LaneOperation> {
         found.insert(f, LaneOperation { op, of_told });
     }
     found
-}
-
-/// A number in a value, or a part that is none.
-struct Leaf {
-    offset: u64,
-    size: u64,
-    is_number: bool,
-}
-
-/// The numbers and other parts of a value, in order. `None` if there are too many.
-fn leaves(types: &Types, ty: Ty) -> Option<Vec<Leaf>> {
-    let mut found = Vec::new();
-    let mut work = vec![(ty, 0)];
-    while let Some((ty, offset)) = work.pop() {
-        match types.kind(ty) {
-            TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) => {
-                let n = types.n_parts(ty).filter(|&n| n <= MAX_LEAVES as u64)?;
-                for i in (0..n).rev() {
-                    work.push((types.part(ty, i)?, offset + layout::offset(types, ty, i)?));
-                }
-            }
-            kind => {
-                let is_number = matches!(kind, TyKind::Prim(_));
-                let size = if is_number { layout::size_align(types, ty)?.0 } else { 0 };
-                found.push(Leaf { offset, size, is_number });
-            }
-        }
-        if found.len() + work.len() > MAX_LEAVES {
-            return None;
-        }
-    }
-    Some(found)
-}
-
-/// The number of leaves of a value that has numbers.
-fn n_leaves(types: &Types, ty: Ty) -> Option<usize> {
-    leaves(types, ty).filter(|leaves| leaves.iter().any(|leaf| leaf.is_number)).map(|leaves| leaves.len())
-}
-
-/// Where the leaves of a part are among those of the whole.
-fn leaves_of_part(types: &Types, ty: Ty, idx: u64) -> Option<std::ops::Range<usize>> {
-    let n = |i: u64| Some(leaves(types, types.part(ty, i)?)?.len());
-    let start = (0..idx).map(n).sum::<Option<usize>>()?;
-    Some(start..start + n(idx)?)
 }
 
 /// The pass over one function.
@@ -201,24 +158,17 @@ impl Pass<'_> {
 
     fn function(&mut self, types: &mut Types, function: &mut Function) {
         let mut code = Code::new(types, function);
-        let bool_ty = code.types.bool();
-        for &v in &self.undefined.all {
-            if code.function.as_const(v).is_some() {
-                let no = self.known(&mut code, v, 0);
-                self.told_of.insert(v, no);
-            }
-        }
         let rpo = Cfg::new(code.function).rpo;
         // The parameters of each block beside which there are others that tell of them.
         let mut beside: FxHashMap<Block, Vec<usize>> = FxHashMap::default();
         for &b in &rpo {
             let params = code.function.block(b).params.clone();
             for (i, &param) in params.iter().enumerate().filter(|(_, param)| self.undefined.all.contains(param)) {
-                let n = n_leaves(code.types, code.function.ty(param)).unwrap_or(1);
-                let new: Vec<Value> = (0..n).map(|_| code.function.new_value(bool_ty, "is_defined")).collect();
+                let told = told_types(code.types, code.function.ty(param));
+                let new: Vec<Value> = told.iter().map(|&ty| code.function.new_value(ty, "is_defined")).collect();
                 code.function.blocks[b.idx()].params.extend(&new);
                 if b.idx() == 0 {
-                    code.function.params.extend(new.iter().map(|_| bool_ty));
+                    code.function.params.extend(told);
                 }
                 self.told_of.insert(param, new);
                 beside.entry(b).or_default().push(i);
@@ -226,8 +176,9 @@ impl Pass<'_> {
         }
         let tells = self.told.results(self.f).is_some();
         if tells {
-            let n: usize = code.function.rets.iter().filter_map(|&ty| leaves(code.types, ty)).map(|l| l.len()).sum();
-            code.function.rets.extend(std::iter::repeat_n(bool_ty, n));
+            for ty in code.function.rets.clone() {
+                code.function.rets.extend(told_types(code.types, ty));
+            }
         }
         for b in rpo {
             code.current = b;
@@ -269,25 +220,38 @@ impl Pass<'_> {
         }
     }
 
-    /// All numbers of a value are as `bit` says.
-    fn known(&self, code: &mut Code, v: Value, bit: u64) -> Vec<Value> {
-        let (n, bool_ty) = (leaves(code.types, code.function.ty(v)).map_or(1, |l| l.len()), code.types.bool());
-        vec![code.function.constant(Const::Bits(bit), bool_ty); n]
+    /// Whether something is told of a value.
+    fn is_told(&self, code: &Code, v: Value) -> bool {
+        self.told_of.contains_key(&v) || self.is_none(code, v)
+    }
+
+    /// Whether a value is the undefined constant.
+    fn is_none(&self, code: &Code, v: Value) -> bool {
+        self.undefined.all.contains(&v) && code.function.as_const(v).is_some()
     }
 
     fn of(&self, code: &mut Code, v: Value) -> Vec<Value> {
         match self.told_of.get(&v) {
             Some(told) => told.clone(),
-            None => self.known(code, v, 1),
+            None => {
+                let bit = u64::from(!self.is_none(code, v));
+                known(code, code.function.ty(v), bit)
+            }
         }
     }
 
     /// Whether all numbers of these values are defined; `None` if that is certain.
     fn all_of(&self, code: &mut Code, values: &[Value]) -> Option<Value> {
         let bool_ty = code.types.bool();
-        let parts: Vec<Value> = values.iter().filter_map(|v| self.told_of.get(v)).flatten().copied().collect();
-        let parts = parts.into_iter().filter(|&p| code.function.as_bits(p) != Some(1)).collect::<Vec<_>>();
-        parts.into_iter().reduce(|a, b| code.op(Op::And, &[a, b], bool_ty))
+        let mut all = None;
+        for &v in values {
+            if self.is_told(code, v) {
+                let (told, ty) = (self.of(code, v), code.function.ty(v));
+                let Some(one) = told::all(code, &told, ty) else { continue };
+                all = Some(all.map_or(one, |before| code.op(Op::And, &[before, one], bool_ty)));
+            }
+        }
+        all
     }
 
     fn require(&self, code: &mut Code, values: &[Value], tested: &mut FxHashSet<Value>) {
@@ -336,27 +300,21 @@ impl Pass<'_> {
                 let loaded = code.op(Op::Load, &[address], whole);
                 let first = code.literal(Prim::I64, 0);
                 code.push(InstOp::Op(Op::Extract), &[loaded, first], Some(number));
-                let told = self.is_written(code, address, whole);
+                let told = told::read(code, self.outside, address, whole);
                 self.told_of.insert(number, told);
             }
             (InstOp::Op(Op::Load), Some(result)) if self.undefined.all.contains(&result) => {
                 let (address, ty) = (inst.args[0], code.function.ty(result));
                 code.insts.push(inst);
-                let told = self.is_written(code, address, ty);
+                let told = told::read(code, self.outside, address, ty);
                 self.told_of.insert(result, told);
             }
-            (InstOp::Op(Op::Store), _) if self.told_of.contains_key(&inst.args[1]) && is_plain(code, inst.args[0]) => {
+            (InstOp::Op(Op::Store), _) if self.is_told(code, inst.args[1]) && is_plain(code, inst.args[0]) => {
                 let (address, value) = (inst.args[0], inst.args[1]);
                 let ty = code.function.ty(value);
                 code.insts.push(inst);
                 let told = self.of(code, value);
-                for (leaf, told) in leaves(code.types, ty).into_iter().flatten().zip(told) {
-                    if leaf.is_number && code.function.as_bits(told) != Some(1) {
-                        let at = place(code, address, leaf.offset);
-                        let size = code.literal(Prim::I64, leaf.size);
-                        code.call(self.outside.keep, &[at, size, told], None);
-                    }
-                }
+                told::keep(code, self.outside, address, &told, ty);
             }
             (InstOp::Call(g), Some(result)) if self.outside.lanes.contains_key(&g) => {
                 let args = inst.args.clone();
@@ -369,39 +327,25 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the numbers at an address are initialized.
-    fn is_written(&self, code: &mut Code, address: Value, ty: Ty) -> Vec<Value> {
-        let bool_ty = code.types.bool();
-        let yes = code.function.constant(Const::Bits(1), bool_ty);
-        let mut told = Vec::new();
-        for leaf in leaves(code.types, ty).into_iter().flatten() {
-            told.push(match leaf.is_number {
-                true => {
-                    let at = place(code, address, leaf.offset);
-                    let size = code.literal(Prim::I64, leaf.size);
-                    code.call(self.outside.is_written, &[at, size], Some(bool_ty))
-                }
-                false => yes,
-            });
-        }
-        told
-    }
-
     /// What tells of a lane's value goes with it to another lane.
     fn lane_operation(&mut self, code: &mut Code, g: Func, args: &[Value], result: Value) {
         let Some(LaneOperation { op, of_told: Some([of_told, id, count]) }) = self.outside.lanes.get(&g) else {
             return;
         };
         let (i32, bool_ty) = (code.types.i32(), code.types.bool());
-        let told = self.of(code, args[0]);
-        let ty = code.types.tuple(&vec![bool_ty; told.len()]);
+        let (moved, told) = (code.function.ty(args[0]), self.of(code, args[0]));
+        let tys = told_types(code.types, moved);
+        let ty = code.types.tuple(&tys);
         let whole = code.op(Op::Tuple, &told, ty);
-        let moved = code.call(*of_told, &[whole, args[1]], Some(ty));
-        let mut told: Vec<Value> = (0..told.len()).map(|i| code.part(moved, i, bool_ty)).collect();
+        let given = code.call(*of_told, &[whole, args[1]], Some(ty));
+        let mut told: Vec<Value> = tys.iter().enumerate().map(|(i, &ty)| code.part(given, i, ty)).collect();
         if *op == LaneOp::Compact {
             let (id, n) = (code.call(*id, &[], Some(i32)), code.call(*count, &args[1..], Some(i32)));
-            let (is_there, no) = (code.op(Op::Lt, &[id, n], bool_ty), code.literal(Prim::Bool, 0));
-            told.iter_mut().for_each(|told| *told = code.op(Op::Select, &[is_there, *told, no], bool_ty));
+            let is_there = code.op(Op::Lt, &[id, n], bool_ty);
+            for (told, no) in told.iter_mut().zip(known(code, moved, 0)) {
+                let ty = code.function.ty(*told);
+                *told = code.op(Op::Select, &[is_there, *told, no], ty);
+            }
         }
         self.told_of.insert(result, told);
     }
@@ -415,9 +359,8 @@ impl Pass<'_> {
         }
         let (Some(result), Some(rets)) = (inst.result, results) else { return code.insts.push(inst) };
         // The results, and behind them what is told of these.
-        let (ty, bool_ty) = (code.function.ty(result), code.types.bool());
-        let n = n_leaves(code.types, ty).unwrap_or(0);
-        let tys: Vec<Ty> = rets.iter().copied().chain(std::iter::repeat_n(bool_ty, n)).collect();
+        let told_tys = told_types(code.types, code.function.ty(result));
+        let tys: Vec<Ty> = rets.iter().chain(&told_tys).copied().collect();
         let all_ty = code.types.tuple(&tys);
         let all = code.function.new_value(all_ty, "");
         inst.result = Some(all);
@@ -429,25 +372,24 @@ impl Pass<'_> {
             let parts: Vec<Value> = (0..rets.len()).map(|i| code.part(all, i, rets[i])).collect();
             code.push(InstOp::Op(Op::Tuple), &parts, Some(result));
         }
-        let told = (0..n).map(|i| code.part(all, rets.len() + i, bool_ty)).collect();
+        let told = told_tys.iter().enumerate().map(|(i, &ty)| code.part(all, rets.len() + i, ty)).collect();
         self.told_of.insert(result, told);
     }
 
     /// Whether the numbers of a result are defined, which are as undefined as its operands.
     fn passed_on(&self, code: &mut Code, inst: &Inst, result: Value) -> Vec<Value> {
         let bool_ty = code.types.bool();
-        let InstOp::Op(op) = inst.op else { return self.known(code, result, 1) };
-        let range = |code: &Code, whole: Value, idx: Value| {
-            leaves_of_part(code.types, code.function.ty(whole), code.function.as_index(idx)?)
-        };
+        let ty = code.function.ty(result);
+        let InstOp::Op(op) = inst.op else { return known(code, ty, 1) };
         match (op, &inst.args[..]) {
             (Op::Select, &[cond, a, b]) => {
                 let cond_told = self.all_of(code, &[cond]);
-                let (a, b) = (self.of(code, a), self.of(code, b));
+                let (a, b, none) = (self.of(code, a), self.of(code, b), known(code, ty, 0));
                 let mut told = Vec::new();
-                for (a, b) in a.into_iter().zip(b) {
-                    let chosen = code.op(Op::Select, &[cond, a, b], bool_ty);
-                    told.push(cond_told.map_or(chosen, |told| code.op(Op::And, &[told, chosen], bool_ty)));
+                for ((a, b), none) in a.into_iter().zip(b).zip(none) {
+                    let ty = code.function.ty(none);
+                    let chosen = code.op(Op::Select, &[cond, a, b], ty);
+                    told.push(cond_told.map_or(chosen, |told| code.op(Op::Select, &[told, chosen, none], ty)));
                 }
                 told
             }
@@ -464,26 +406,26 @@ impl Pass<'_> {
                 let by_one = code.op(Op::Or, &[by_a, by_b], bool_ty);
                 vec![code.op(Op::Or, &[both, by_one], bool_ty)]
             }
-            (Op::Tuple | Op::Struct | Op::Array, parts) => parts.iter().flat_map(|&v| self.of(code, v)).collect(),
+            (Op::Tuple | Op::Struct | Op::Array, parts) => {
+                let told: Vec<Vec<Value>> = parts.iter().map(|&v| self.of(code, v)).collect();
+                told::collect(code, told, ty)
+            }
             (Op::Splat, &[part]) => {
-                let (part, n) = (self.of(code, part), self.known(code, result, 1).len());
-                part.iter().copied().cycle().take(n).collect()
+                let told = self.of(code, part);
+                told::repeat(code, told, ty)
             }
             (Op::Insert, &[whole, idx, part]) => {
-                let (mut told, part) = (self.of(code, whole), self.of(code, part));
-                if let Some(range) = range(code, whole, idx).filter(|r| r.end <= told.len()) {
-                    told.splice(range, part);
-                }
-                told
+                let (told, part) = (self.of(code, whole), self.of(code, part));
+                told::insert(code, told, ty, idx, part).unwrap_or_else(|| known(code, ty, 1))
             }
             (Op::Extract, &[whole, idx]) => {
                 let told = self.of(code, whole);
-                let part = range(code, whole, idx).and_then(|range| told.get(range).map(<[Value]>::to_vec));
-                part.unwrap_or_else(|| self.known(code, result, 1))
+                let whole = code.function.ty(whole);
+                told::extract(code, told, whole, idx).unwrap_or_else(|| known(code, ty, 1))
             }
             (_, args) => match self.all_of(code, args) {
-                Some(holds) => vec![holds; self.known(code, result, 1).len()],
-                None => self.known(code, result, 1),
+                Some(holds) => told::same(code, ty, holds),
+                None => known(code, ty, 1),
             },
         }
     }
@@ -493,16 +435,6 @@ impl Pass<'_> {
 fn is_plain(code: &mut Code, address: Value) -> bool {
     let ty = code.function.ty(address);
     code.types.pointee(ty).is_some_and(|pointee| code.types.ptr(pointee) == ty)
-}
-
-/// The address of a byte behind another one.
-fn place(code: &mut Code, address: Value, offset: u64) -> Value {
-    let u8 = code.types.prim(Prim::U8);
-    let (all, one) = (code.types.indef_array(u8), code.types.ptr(u8));
-    let all = code.types.ptr(all);
-    let all = code.op(Op::Bitcast, &[address], all);
-    let offset = code.literal(Prim::I64, offset);
-    code.op(Op::Lea, &[all, offset], one)
 }
 
 /// Whether a load reads a value with several parts, some of which may be undefined.

@@ -119,6 +119,13 @@ pub enum Inst {
         a: Reg,
         b: Reg,
     },
+    /// `&&` or `||` of two values: each operand may decide, whether the other one is initialized or not.
+    BoolOp {
+        deciding: bool,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
     And {
         d: Reg,
         a: Reg,

@@ -599,6 +599,7 @@ impl Compiler<'_, '_> {
             (Op::Mul, Prim::F64) => Inst::MulF64 { d, a, b },
             (Op::Sub, Prim::F32) => Inst::SubF32 { d, a, b },
             (Op::Sub, Prim::F64) => Inst::SubF64 { d, a, b },
+            (Op::And | Op::Or, Prim::Bool) => Inst::BoolOp { deciding: op == Op::Or, d, a, b },
             (Op::And, _) => Inst::And { d, a, b },
             (Op::Or, _) => Inst::Or { d, a, b },
             (Op::Xor, _) => Inst::Xor { d, a, b },

@@ -1,13 +1,14 @@
 //! Where numbers come from and go to that are not told of: environments, which hold what functions capture, and callers from outside of
 //! the program. Separate from the checks, since it changes what they look at.
 
-use super::{Told, n_leaves};
+use super::Told;
+use super::told::{self, known, told_types};
 use crate::code::Code;
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
 use nyala_flat::environments::record_ptr;
 use nyala_flat::*;
-use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{Op, Ty, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A part of an environment: of which type, and its index.
@@ -65,7 +66,9 @@ pub fn fields(types: &Types, function: &Function) -> FxHashMap<Value, Field> {
 /// defined, and so must be what goes there.
 pub fn make_outside(module: &mut Module, f: Func, told: &Told, report: Func) {
     let function = &mut module.funcs[f.idx()];
-    let n_more: usize = told.params(f).iter().filter_map(|&i| n_leaves(&module.types, function.params[i])).sum();
+    // Those that are told of. The types of what tells follow behind all parameters.
+    let more: Vec<Ty> = told.params(f).iter().map(|&i| function.params[i]).collect();
+    let n_more: usize = more.iter().map(|&ty| told_types(&mut module.types, ty).len()).sum();
     let params: Vec<Ty> = function.params[..function.params.len() - n_more].to_vec();
     let all = function.rets.clone();
     let rets = told.results(f).map_or_else(|| all.clone(), |rets| rets.to_vec());
@@ -90,16 +93,25 @@ pub fn make_outside(module: &mut Module, f: Func, told: &Told, report: Func) {
     function.blocks.push(entry);
     let mut code = Code::new(&mut module.types, function);
     code.span = span;
-    let yes = code.literal(Prim::Bool, 1);
-    let args: Vec<Value> = params.into_iter().chain(std::iter::repeat_n(yes, n_more)).collect();
+    let mut args = params;
+    for ty in more {
+        args.extend(known(&mut code, ty, 1));
+    }
     let result = code.call(f, &args, Some(result_ty));
     let mut parts: Vec<Value> = match &all[..] {
         [_] => vec![result],
         all => (0..all.len()).map(|i| code.part(result, i, all[i])).collect(),
     };
-    let is_defined = parts.split_off(rets.len());
+    let mut is_defined = parts.split_off(rets.len()).into_iter();
     let bool_ty = code.types.bool();
-    if let Some(holds) = is_defined.into_iter().reduce(|a, b| code.op(Op::And, &[a, b], bool_ty)) {
+    let mut holds = None;
+    for &ty in &rets {
+        let told: Vec<Value> = told_types(code.types, ty).iter().filter_map(|_| is_defined.next()).collect();
+        if let Some(one) = told::all(&mut code, &told, ty) {
+            holds = Some(holds.map_or(one, |before| code.op(Op::And, &[before, one], bool_ty)));
+        }
+    }
+    if let Some(holds) = holds {
         let before = code.begin_report();
         code.call(report, &[], None);
         code.end_report(holds, before);

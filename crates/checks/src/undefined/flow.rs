@@ -4,10 +4,11 @@
 //! The values of all functions are the nodes of a graph, whose edges say where a value goes. Each node is visited at most once, so there is
 //! no budget. Functions whose addresses are taken must get the same parameters as all others of their type, and functions that call each
 //! other in tail position must give the same results: nodes that are no values stand for these. What is stored in environments goes to
-//! those loads that read the same part of an environment of the same type.
+//! those loads that read the same part of an environment of the same type: a node stands for that part.
 
 use super::boundaries::{Field, captured, captured_roots, fields};
-use super::{n_leaves, passes_on, reads_whole};
+use super::told::n_leaves;
+use super::{passes_on, reads_whole};
 use crate::needed::needed;
 use nyala_base::Id;
 use nyala_flat::*;
@@ -137,8 +138,12 @@ struct Flow<'m> {
     /// For each function of which a value was reached: the values that are needed, and the nodes that each value goes to.
     needed: Vec<Option<FxHashSet<Value>>>,
     to: Vec<FxHashMap<Value, Vec<usize>>>,
-    /// For each part of environments of one type: the nodes of the values that are loaded from it.
-    loaded: FxHashMap<Field, Vec<usize>>,
+    /// The first node of groups, and the first one of parts of environments.
+    first_group: usize,
+    first_field: usize,
+    /// For the parts of environments of one type: their numbers, and by number the nodes of the values that are loaded from them.
+    fields: FxHashMap<Field, usize>,
+    loaded: Vec<Vec<usize>>,
     roots: [Ty; 2],
     is_reached: Vec<bool>,
     work: Vec<usize>,
@@ -189,7 +194,10 @@ impl<'m> Flow<'m> {
             calls: Vec::new(),
             needed: vec![None; n],
             to: vec![FxHashMap::default(); n],
-            loaded: FxHashMap::default(),
+            first_group: 0,
+            first_field: 0,
+            fields: FxHashMap::default(),
+            loaded: Vec::new(),
             roots,
             is_reached: Vec::new(),
             work: Vec::new(),
@@ -210,8 +218,8 @@ impl<'m> Flow<'m> {
             flow.as_value[f.idx()] = Some(callee);
         }
         flow.join();
-        // The last nodes are the results of groups.
-        flow.is_reached = vec![false; n_nodes + flow.group.len()];
+        (flow.first_group, flow.first_field) = (n_nodes, n_nodes + flow.group.len());
+        flow.is_reached = vec![false; flow.first_field];
         flow.calls = vec![Vec::new(); flow.group.len()];
         for (f, function) in module.funcs.iter().enumerate() {
             for inst in function.blocks.iter().flat_map(|b| &b.insts) {
@@ -267,7 +275,7 @@ impl<'m> Flow<'m> {
     /// The node of a callee's results.
     fn results(&mut self, callee: usize) -> Option<usize> {
         let group = self.leader(callee);
-        (!self.stays[group]).then_some(self.is_reached.len() - self.group.len() + group)
+        (!self.stays[group]).then_some(self.first_group + group)
     }
 
     /// The node of a callee's parameter.
@@ -318,7 +326,14 @@ impl<'m> Flow<'m> {
         for (v, field) in captured(&self.module.types, self.module.func(f), self.roots) {
             let node = self.first[f.idx()] + v.idx();
             match field {
-                Some(field) if field.0 != self.roots[1] => self.loaded.entry(field).or_default().push(node),
+                Some(field) if field.0 != self.roots[1] => {
+                    let number = *self.fields.entry(field).or_insert_with(|| {
+                        self.is_reached.push(false);
+                        self.loaded.push(Vec::new());
+                        self.loaded.len() - 1
+                    });
+                    self.loaded[number].push(node);
+                }
                 _ => self.reach(node),
             }
         }
@@ -332,7 +347,9 @@ impl<'m> Flow<'m> {
                 self.find_edges(Func::from_idx(f));
             }
             self.to[f].get(&Value::from_idx(node - self.first[f])).cloned().unwrap_or_default()
-        } else if let Some(group) = (node + self.group.len()).checked_sub(self.is_reached.len()) {
+        } else if let Some(field) = node.checked_sub(self.first_field) {
+            self.loaded[field].clone()
+        } else if let Some(group) = node.checked_sub(self.first_group) {
             self.calls[group].clone()
         } else {
             let values = &self.values[self.values.partition_point(|v| v.first <= node) - 1];
@@ -352,7 +369,7 @@ impl<'m> Flow<'m> {
         let needed = needed(function);
         let mut to: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
         let results = self.results(f.idx());
-        let fields = if self.loaded.is_empty() { FxHashMap::default() } else { fields(types, function) };
+        let fields = if self.fields.is_empty() { FxHashMap::default() } else { fields(types, function) };
         for block in &function.blocks {
             for edge in block.term.edges() {
                 for (&arg, &param) in edge.args.iter().zip(&function.block(edge.block).params) {
@@ -361,9 +378,9 @@ impl<'m> Flow<'m> {
             }
             for inst in &block.insts {
                 if let InstOp::Op(Op::Store) = inst.op
-                    && let Some(loaded) = fields.get(&inst.args[0]).and_then(|field| self.loaded.get(field))
+                    && let Some(number) = fields.get(&inst.args[0]).and_then(|field| self.fields.get(field))
                 {
-                    to.entry(inst.args[1]).or_default().extend(loaded);
+                    to.entry(inst.args[1]).or_default().push(self.first_field + number);
                 }
                 let args = match self.module.lane_op(inst) {
                     Some((LaneOp::Get | LaneOp::Compact, _)) => &inst.args[..1],

@@ -142,9 +142,20 @@ impl Machine<'_> {
                 Inst::AddF64 { d, a, b } => float_op!(f64, u64, +, d, a, b),
                 Inst::SubF64 { d, a, b } => float_op!(f64, u64, -, d, a, b),
                 Inst::MulF64 { d, a, b } => float_op!(f64, u64, *, d, a, b),
-                Inst::And { d, a, b } => set!(d, get!(a) & get!(b)),
-                Inst::Or { d, a, b } => set!(d, get!(a) | get!(b)),
-                Inst::Xor { d, a, b } => set!(d, get!(a) ^ get!(b)),
+                Inst::And { d, a, b } => set!(d, initialized!(get!(a)) & initialized!(get!(b))),
+                Inst::Or { d, a, b } => set!(d, initialized!(get!(a)) | initialized!(get!(b))),
+                Inst::Xor { d, a, b } => set!(d, initialized!(get!(a)) ^ initialized!(get!(b))),
+                Inst::BoolOp { deciding, d, a, b } => {
+                    let (x, y): (u64, u64) = (get!(a), get!(b));
+                    set!(
+                        d,
+                        match u64::from(deciding) {
+                            decides if x == decides || y == decides => decides,
+                            _ if x == POISON || y == POISON => POISON,
+                            decides => decides ^ 1,
+                        }
+                    )
+                }
                 Inst::Arith { op, prim, d, a, b } => set!(d, eval::arith(op, prim, get!(a), get!(b), wrap)?),
                 Inst::Compare { op, prim, d, a, b } => set!(d, compare(op, prim, get!(a), get!(b))? as u64),
                 Inst::Cast { from, to, d, a } => set!(d, eval_cast(from, to, initialized!(get!(a)))),

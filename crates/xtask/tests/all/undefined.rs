@@ -94,6 +94,35 @@ fn main(argc: i32, _: &[&[u8]]) -> i32 {
         "uninitialized-read",
         "if i == 2 + argc { a(i) = y + i }",
     ),
+    // Operations on bits.
+    (
+        r#"fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let mut x: i32;
+    if argc > 5 { x = 3 }
+    let y = x;
+    print_i32(if argc > 5 { y | 2 } else { 2 });
+    print_i32(
+        y & argc
+    );
+    0
+}
+"#,
+        "uninitialized-read",
+        "y & argc",
+    ),
+    (
+        r#"fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let mut x: bool;
+    if argc > 5 { x = true }
+    let y = x;
+    if argc > 0 || y { print_i32(1) }
+    print_i32(if argc > 3 || y { 1 } else { 2 });
+    0
+}
+"#,
+        "uninitialized-read",
+        "print_i32(if argc > 3 || y { 1 } else { 2 });",
+    ),
     // Exported functions.
     (
         r#"extern fn f(c: bool) -> i32 { let mut x: i32; if c { x = 3 } x }
@@ -396,4 +425,141 @@ fn numbers_without_a_value_are_found_wherever_they_go() {
 #[test]
 fn numbers_without_a_value_are_found_in_lanes_and_memory() {
     have_faults("lanes without a value", IN_LANES, is_wanted);
+}
+
+/// The same in long arrays, of which an array tells.
+const IN_LONG_ARRAYS: &[(&str, &str, &str)] = &[
+    (
+        r#"fn passed(a: [i32 * 100], i: i32) -> i32 {
+    a(i) + 1
+}
+fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let mut a: [i32 * 100];
+    for i in range(0, 40 + argc) { a(i) = i }
+    print_i32(passed(a, 40));
+    print_i32(passed(a, 41));
+    0
+}
+"#,
+        "uninitialized-read",
+        "a(i) + 1",
+    ),
+    (
+        r#"struct Grid { n: i32, rows: [[i16 * 8] * 40] }
+fn made(n: i32) -> Grid {
+    let mut g: Grid;
+    g.n = n;
+    for i in range(0, n) { g.rows(i)(i & 7) = i as i16 }
+    g
+}
+fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let g = made(argc + 20);
+    let copy = g;
+    print_i32(copy.n + copy.rows(argc + 19)(4) as i32);
+    print_i32(
+        copy.rows(argc + 19)(5) as i32 + 1
+    );
+    0
+}
+"#,
+        "uninitialized-read",
+        "copy.rows(argc + 19)(5) as i32 + 1",
+    ),
+    (
+        r#"fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let mut a: [i32 * 40];
+    let mut b: [i32 * 40];
+    for i in range(0, 20) { a(i) = 1; b(39 - i) = 2 }
+    let c = if argc > 5 { a } else { b };
+    let mut d = c;
+    d(argc) = 7;
+    let e = d;
+    print_i32(e(argc) + e(argc + 20));
+    print_i32(
+        e(argc + 1)
+    );
+    0
+}
+"#,
+        "uninitialized-read",
+        "e(argc + 1)",
+    ),
+    (
+        r#"fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let mut a: [i32 * 100];
+    a(argc) = argc;
+    let p = alloc[[i32 * 100]](2);
+    for i in range(0, 100) { p(1)(i) = i }
+    p(0) = a;
+    p(1) = p(0);
+    p(1)(argc + 1) = 1;
+    print_i32(p(1)(argc) + p(1)(argc + 1));
+    print_i32(
+        p(1)(argc + 2) + 1
+    );
+    0
+}
+"#,
+        "uninitialized-read",
+        "p(1)(argc + 2) + 1",
+    ),
+    (
+        r#"fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let a = alloc[i32](16);
+    for i in vec(8, 0, 16) {
+        let mut x: [i32 * 40];
+        x(i) = i;
+        let y = x;
+        a(i) = y(i);
+        if i == argc + 8 {
+            a(i) = y(i + 1) + 1
+        }
+    }
+    print_i32(a(3));
+    0
+}
+"#,
+        "uninitialized-read",
+        "a(i) = y(i + 1) + 1",
+    ),
+    (
+        r#"fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let mut a: [(i32, i32) * 4];
+    a(argc) = (argc, argc);
+    a(argc + 1)(1) = 5;
+    let b = a;
+    print_i32(b(argc)(0) + b(argc + 1)(1));
+    print_i32(
+        b(argc + 1)(0) + 1
+    );
+    0
+}
+"#,
+        "uninitialized-read",
+        "b(argc + 1)(0) + 1",
+    ),
+    (
+        r#"extern fn given(n: i32) -> [i32 * 50] {
+    let mut a: [i32 * 50];
+    for i in range(0, n) { a(i) = i }
+    a
+}
+fn apply(f: fn(i32) -> i32, i: i32) -> i32 { f(i) }
+fn main(argc: i32, _: &[&[u8]]) -> i32 {
+    let a = given(argc + 30);
+    print_i32(apply(|i| a(i) + 1, 30));
+    print_i32(apply(|i| {
+        a(i) + 2
+    }, 31));
+    0
+}
+"#,
+        "uninitialized-read",
+        "a(i) + 2",
+    ),
+];
+
+#[test]
+fn numbers_without_a_value_are_found_in_long_arrays() {
+    have_faults("long arrays without a value", IN_LONG_ARRAYS, is_wanted);
 }
