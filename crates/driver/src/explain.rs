@@ -280,14 +280,14 @@ pub fn explain(graph: &Graph) -> Result<Explained, Failed> {
             let record = residual.record.take().unwrap_or_default();
             (residual, record, true)
         }
-        Err(Diverged { failed, record: Some(record) }) => {
-            let residual = Residual { report: *failed, ..Residual::of(graph.options.clone(), World::new()) };
+        Err(Diverged { failed, record: Some(record), source }) => {
+            let residual = Residual { report: *failed, source, ..Residual::of(graph.options.clone(), World::new()) };
             (residual, record, false)
         }
-        Err(Diverged { failed, record: None }) => return Err(failed),
+        Err(Diverged { failed, record: None, .. }) => return Err(failed),
     };
     let places = &residual.report;
-    let mut report = Builder::new(&graph.world, &residual.world, &record, &places.sources, &places.given).report();
+    let mut report = Builder::new(&residual.source, &residual.world, &record, &places.sources, &places.given).report();
     report.totals.complete = complete;
     Ok(Explained { report, residual, record })
 }

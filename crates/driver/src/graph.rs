@@ -9,7 +9,7 @@ use crate::{Options, closures, target_facts};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::ensure::Ensure;
-use nyala_ir::{Builtin, Cont, Node, World};
+use nyala_ir::{Builtin, Cont, Node, World, callbacks};
 use nyala_specialize::record::Record;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub struct Diverged {
     pub failed: Failed,
     /// The decisions up to the end of an evaluation that was given up.
     pub(crate) record: Option<Box<Record>>,
+    /// The graph that was evaluated.
+    pub(crate) source: Arc<World>,
 }
 
 /// LLVM would take an unknown CPU for one that can do little.
@@ -173,27 +175,35 @@ impl Graph {
             progress: options.steps(),
         };
         let steps = of.progress.clone();
+        let source = match callbacks::are_there(&self.world) {
+            true => {
+                let mut world = (*self.world).clone();
+                callbacks::wrap(&mut world);
+                Arc::new(world)
+            }
+            false => self.world.clone(),
+        };
         let result = report.time_steps(
             options,
             SPECIALIZE,
             steps,
-            |r| nyala_specialize::specialize(&self.world, of, &mut r.sink),
+            |r| nyala_specialize::specialize(&source, of, &mut r.sink),
             |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
         );
         let (mut world, stats) = match result {
             Ok(done) => done,
             Err(diverged) => {
                 let is_library = |file| report.is_library(file);
-                let found = nyala_specialize::whistle::report(&self.world, &diverged, is_library);
+                let found = nyala_specialize::whistle::report(&source, &diverged, is_library);
                 report.sink.push(found);
                 report.judge_warnings(options);
-                return Err(Diverged { failed: report.fail(), record: diverged.record });
+                return Err(Diverged { failed: report.fail(), record: diverged.record, source });
             }
         };
         report.calls = Arc::new(std::mem::take(&mut world.calls));
         let fine = report.check(options).and_then(|()| verify(options, &mut report, SPECIALIZE, &world));
-        fine.map_err(|failed| Diverged { failed, record: None })?;
-        let (source, ensures) = (self.world.clone(), self.world.ensures.clone());
+        fine.map_err(|failed| Diverged { failed, record: None, source: source.clone() })?;
+        let ensures = source.ensures.clone();
         Ok(Residual { options: options.clone(), report, world, ensures, source, record: stats.record })
     }
 }

@@ -19,11 +19,19 @@
 //! }
 //! ```
 
+//!
+//! A receiver is a function for a parameter that is a function: it is the C function there, and gives what it gets to one function for all
+//! types, with its environment.
+//!
+//! ```text
+//! receiver(env: &(), x: A, …) -> R { let (x, …, result) = …; received(env, [&x, …, &result]); result }
+//! ```
+
 use crate::report::Failed;
 use crate::{Graph, Variant};
 use nyala_base::Span;
 use nyala_base::diagnostics::{bug, limitation};
-use nyala_ir::{Builtin, Cont, Global, Linkage, Op, Prim, Ty, TyKind, Val, World};
+use nyala_ir::{Builtin, Cont, Global, Linkage, Op, Prim, Ty, TyKind, Val, World, callbacks};
 use std::sync::Arc;
 
 /// The symbol of a shim.
@@ -32,7 +40,22 @@ pub const SHIM: &str = "nyala.shim";
 /// The symbol by which a shim calls its function.
 pub const SHIMMED: &str = "nyala.shimmed";
 
+/// The symbol of the function that a receiver calls: it takes an environment, and the addresses of the arguments and of the result.
+pub const RECEIVED: &str = "nyala.received";
+
 impl Graph {
+    /// The graph of the receiver for a parameter of an exported function.
+    ///
+    /// # Errors
+    /// There is no such function, or no such parameter that C can give.
+    pub fn receiver(&self, symbol: &str, param: usize) -> Result<Graph, Failed> {
+        let world = receiver(&self.world, symbol, param)
+            .ok_or_else(|| self.report.clone().report(bug::error(Span::NONE, "a receiver for no function")))?;
+        let mut options = self.options.clone();
+        (options.checks, options.opt_level) = (nyala_checks::Checks::default(), 1);
+        Ok(Graph { options, report: self.report.clone(), world: Arc::new(world) })
+    }
+
     /// The graph of a shim of an exported function, which has no parameters at the positions `fixed`.
     ///
     /// # Errors
@@ -178,8 +201,12 @@ fn shim(whole: &World, symbol: &str, fixed: &[usize]) -> Result<World, String> {
     let tys: Vec<Ty> = (0..tys.len()).filter(is_left).map(|i| tys[i]).collect();
     let returns = tys.last().copied().filter(|ty| matches!(w.types.kind(*ty), TyKind::Cn(_)));
     let params = tys.get(1..tys.len() - usize::from(returns.is_some())).unwrap_or_default();
-    if params.iter().any(|ty| matches!(w.types.kind(*ty), TyKind::Cn(_))) {
-        return Err(format!("`{symbol}` is called from another language with a function as an argument"));
+    let is_function = |w: &World, ty: Ty| matches!(w.types.kind(ty), TyKind::Cn(_));
+    let (params, outside) = (params.to_vec(), callbacks::outside(&mut w.types, &tys));
+    if outside.len() == tys.len() && params.iter().any(|&ty| is_function(w, ty)) {
+        return Err(format!(
+            "`{symbol}` is called from another language with a function as an argument that takes or gives one"
+        ));
     }
 
     let (memory, word) = (w.types.mem(), w.types.prim(Prim::U64));
@@ -192,6 +219,20 @@ fn shim(whole: &World, symbol: &str, fixed: &[usize]) -> Result<World, String> {
     let (mem, addresses, ret) = (w.param(shim, 0), w.param(shim, 1), w.param(shim, 2));
     let mut args = vec![mem];
     for (i, &ty) in params.iter().enumerate() {
+        if is_function(w, ty) {
+            // The address of a C function, and that of its environment.
+            let byte = w.types.prim(Prim::U8);
+            let (code, unit) = (w.types.ptr(byte), w.types.unit());
+            let environment = w.types.ptr(unit);
+            let both = w.types.tuple(&[code, environment]);
+            let from = address(w, mem, addresses, i, both);
+            let both = w.op(Op::Load, &[mem, from]);
+            for i in 0..2 {
+                let i = w.lit_i64(i);
+                args.push(w.op(Op::Extract, &[both, i]));
+            }
+            continue;
+        }
         let from = address(w, mem, addresses, i, ty);
         args.push(w.op(Op::Load, &[mem, from]));
     }
@@ -211,9 +252,67 @@ fn shim(whole: &World, symbol: &str, fixed: &[usize]) -> Result<World, String> {
         let k = w.cont_val(k);
         args.push(k);
     }
-    let ty = w.types.cn(&tys);
+    let ty = w.types.cn(&outside);
     let callee = w.foreign(SHIMMED, ty);
     let callee = w.cont_val(callee);
     w.define(shim, callee, &args);
     Ok(world)
+}
+
+fn receiver(whole: &World, symbol: &str, param: usize) -> Option<World> {
+    let function = whole.find_root(symbol)?;
+    let mut world = World::like(whole);
+    let w = &mut world;
+    let ty = *w.types.cn_params(whole.cont(function).ty)?.get(param + 1)?;
+    let tys = w.types.cn_params(ty)?.to_vec();
+    let (&memory, &returns) = (tys.first()?, tys.last()?);
+    let params = tys.get(1..tys.len() - 1)?;
+    let result = w.types.cn_params(returns)?.get(1).copied();
+    let (word, unit) = (w.types.prim(Prim::U64), w.types.unit());
+    let environment = w.types.ptr(unit);
+    let mut outside = vec![memory, environment];
+    outside.extend(&tys[1..]);
+    let outside = w.types.cn(&outside);
+    let receiver = w.declare("receiver", outside, &[]);
+    w.cont_mut(receiver).linkage = Linkage::Exported(SHIM.into()).into();
+
+    let mut mem = w.param(receiver, 0);
+    let slot = |w: &mut World, ty: Ty, mem: &mut Val| {
+        let made = w.op_ty(Op::Slot, ty, &[*mem]);
+        *mem = w.extract(made, 0);
+        w.extract(made, 1)
+    };
+    let mut places = Vec::new();
+    for (i, &ty) in params.iter().enumerate() {
+        let (place, value) = (slot(w, ty, &mut mem), w.param(receiver, i + 2));
+        mem = w.op(Op::Store, &[mem, place, value]);
+        places.push(place);
+    }
+    let to = result.map(|ty| slot(w, ty, &mut mem));
+    places.extend(to);
+    // One at least.
+    let all = w.types.array(word, places.len().max(1) as u64);
+    let addresses = slot(w, all, &mut mem);
+    for (i, &place) in places.iter().enumerate() {
+        let (i, value) = (w.lit_i64(i as i64), w.op_ty(Op::Bitcast, word, &[place]));
+        let at = w.op(Op::Lea, &[addresses, i]);
+        mem = w.op(Op::Store, &[mem, at, value]);
+    }
+    let words = w.types.indef_array(word);
+    let words = w.types.ptr(words);
+    let addresses = w.op_ty(Op::Bitcast, words, &[addresses]);
+    let done = w.types.cn(&[memory]);
+    let back = w.declare("back", done, &["m"]);
+    let received = w.types.cn(&[memory, environment, words, done]);
+    let received = w.foreign(RECEIVED, received);
+    let (received, back_val, env) = (w.cont_val(received), w.cont_val(back), w.param(receiver, 1));
+    w.define(receiver, received, &[mem, env, addresses, back_val]);
+    let mem = w.param(back, 0);
+    let mut results = vec![mem];
+    if let Some(to) = to {
+        results.push(w.op(Op::Load, &[mem, to]));
+    }
+    let ret = w.param(receiver, tys.len());
+    w.define(back, ret, &results);
+    Some(world)
 }

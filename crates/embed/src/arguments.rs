@@ -22,6 +22,11 @@ pub struct Ref<T>(PhantomData<fn(T)>);
 /// `&mut T` of Impala: a pointer to something that is written. The value is `&mut T`.
 pub struct Mut<T>(PhantomData<fn(T)>);
 
+/// `fn(A, …) -> R` of Impala, as `Callback<fn(A, …) -> R>`, of up to six numbers, `bool`s, pointers and structs. The value is
+/// `&(dyn Fn(A, …) -> R + Sync)`: it is called while the call lasts, from several threads at once where the program runs loops in parallel,
+/// once for each active lane where it runs them in lanes. If it panics, the process aborts.
+pub struct Callback<F>(PhantomData<fn(F)>);
+
 /// A type of a parameter.
 pub trait Param: Sealed + 'static {
     /// The value that a call gives.
@@ -29,8 +34,12 @@ pub trait Param: Sealed + 'static {
     /// The value as C's convention passes it.
     #[doc(hidden)]
     type Passed: Copy;
+    /// What C's convention passes behind it: nothing, or an environment.
     #[doc(hidden)]
-    fn pass(value: Self::Value<'_>) -> Self::Passed;
+    type Behind: Copy;
+    /// The value lives until the call returns.
+    #[doc(hidden)]
+    fn pass(value: &mut Self::Value<'_>) -> (Self::Passed, Self::Behind);
     #[doc(hidden)]
     fn shape() -> Shape;
 }
@@ -39,8 +48,9 @@ impl<T: Value> Sealed for T {}
 impl<T: Value> Param for T {
     type Value<'a> = T;
     type Passed = T;
-    fn pass(value: T) -> T {
-        value
+    type Behind = ();
+    fn pass(value: &mut T) -> (T, ()) {
+        (*value, ())
     }
     fn shape() -> Shape {
         <T as Type>::shape()
@@ -67,8 +77,9 @@ macro_rules! pointers {
         impl<T: Type> Param for $name<T> {
             type Value<'a> = $value;
             type Passed = $passed;
-            fn pass($v: Self::Value<'_>) -> $passed {
-                $pass
+            type Behind = ();
+            fn pass($v: &mut Self::Value<'_>) -> ($passed, ()) {
+                ($pass, ())
             }
             fn shape() -> Shape {
                 $shape
@@ -83,9 +94,39 @@ pointers! {
     Slice: T, &'a [T], Passed<*const T>, |v| Passed { data: v.as_ptr(), length: length(v) }, Shape::slice::<T>("Slice", false);
     MutSlice: T, &'a mut [T], Passed<*mut T>, |v| Passed { length: length(v), data: v.as_mut_ptr() },
         Shape::slice::<T>("MutSlice", true);
-    Ref: T, &'a T, *const T, |v| v, Shape::pointer::<T>(false, Some(false));
-    Mut: T, &'a mut T, *mut T, |v| v, Shape::pointer::<T>(true, Some(false));
+    Ref: T, &'a T, *const T, |v| *v, Shape::pointer::<T>(false, Some(false));
+    Mut: T, &'a mut T, *mut T, |v| *v, Shape::pointer::<T>(true, Some(false));
 }
+
+macro_rules! callbacks {
+    ($($p:ident)*) => {
+        impl<$($p: Value,)* R: Return> Sealed for Callback<fn($($p),*) -> R> {}
+        impl<$($p: Value,)* R: Return> Param for Callback<fn($($p),*) -> R> {
+            type Value<'a> = &'a (dyn Fn($($p),*) -> R + Sync);
+            type Passed = usize;
+            type Behind = *const ();
+            #[allow(non_snake_case)]
+            fn pass(value: &mut Self::Value<'_>) -> (usize, *const ()) {
+                extern "C" fn call<$($p,)* R>(value: &&(dyn Fn($($p),*) -> R + Sync), $($p: $p),*) -> R {
+                    value($($p),*)
+                }
+                let call: extern "C" fn(&&'static (dyn Fn($($p),*) -> R + Sync), $($p),*) -> R = call::<$($p,)* R>;
+                (call as usize, std::ptr::from_mut(value).cast_const().cast())
+            }
+            fn shape() -> Shape {
+                Shape::function(vec![$(<$p as Type>::shape()),*], R::shape())
+            }
+        }
+    };
+}
+
+callbacks!();
+callbacks!(A);
+callbacks!(A B);
+callbacks!(A B C);
+callbacks!(A B C D);
+callbacks!(A B C D E);
+callbacks!(A B C D E G);
 
 /// A type of a result: `()`, a number, `bool`, a pointer or a struct.
 pub trait Return: Sealed + 'static {
@@ -130,11 +171,12 @@ macro_rules! tuples {
             }
             #[allow(non_snake_case)]
             unsafe fn call<R: Return>(address: usize, values: Self::Values<'_>) -> R {
-                let ($($p,)*) = values;
-                // SAFETY: the caller's promise.
+                let ($(mut $p,)*) = values;
+                // SAFETY: the caller's promise. What is empty is not passed.
                 unsafe {
-                    let f: extern "C" fn($($p::Passed),*) -> R = std::mem::transmute(address);
-                    f($($p::pass($p)),*)
+                    let f: extern "C" fn($($p::Passed, $p::Behind),*) -> R = std::mem::transmute(address);
+                    $(let $p = $p::pass(&mut $p);)*
+                    f($($p.0, $p.1),*)
                 }
             }
         }

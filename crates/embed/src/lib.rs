@@ -28,6 +28,7 @@
 //! | `i8` … `i64`, `u8` … `u64`, `f32`, `f64`, `bool` | the same | itself |
 //! | [`In<T>`](In), [`Out<T>`](Out) | `&[T]`, `&mut [T]`, without a length | `&[T]`, `&mut [T]` |
 //! | [`Slice<T>`](Slice), [`MutSlice<T>`](MutSlice) | `Slice[T]`, `MutSlice[T]` of `std::slice`, with the length | `&[T]`, `&mut [T]` |
+//! | [`Callback<fn(A) -> R>`](Callback) | `fn(A) -> R`, called during the call | `&(dyn Fn(A) -> R + Sync)` |
 //! | [`Ref<T>`](Ref), [`Mut<T>`](Mut) | `&T`, `&mut T` | `&T`, `&mut T` |
 //! | `*const T`, `*mut T` | `&T` or `&[T]`, `&mut T` or `&mut [T]` | itself |
 //! | a struct with [`#[derive(Type)]`](derive@Type) | a struct with the same fields in the same order | itself |
@@ -40,8 +41,8 @@
 //!
 //! [`Graph`]: nyala_driver::variants
 //!
-//! What Impala has besides (`f16`, tuples, arrays and vectors by value, functions) is an error of [`Program::function`]; pass it
-//! in a struct or by pointer.
+//! What Impala has besides (`f16`, tuples, arrays and vectors by value, functions as results) is an error of [`Program::function`];
+//! pass it in a struct or by pointer.
 //!
 //! **Errors are values**: [`Error`] has the [`Diagnostic`]s of a program that is wrong, with their places, or both signatures if
 //! the types differ. A program whose partial evaluation does not end is refused like any other, because its budget is spent.
@@ -67,7 +68,7 @@ mod shape;
 mod untyped;
 mod variants;
 
-pub use arguments::{Args, In, Mut, MutSlice, Out, Param, Ref, Return, Slice};
+pub use arguments::{Args, Callback, In, Mut, MutSlice, Out, Param, Ref, Return, Slice};
 pub use compiler::{Check, Compiler};
 pub use error::{Diagnostic, Error, Fault, Place, Severity};
 pub use fixed::Fix;
@@ -83,7 +84,7 @@ pub use raw::{Fixable, layout};
 #[doc(hidden)]
 pub use shape::Bytes;
 pub use shape::{Shape, Type, Value, text_of};
-pub use untyped::{ElementLoop, InMemory, Untyped, guarded};
+pub use untyped::{ElementLoop, InMemory, Untyped, guarded, panic};
 pub use variants::{Stats, Variants};
 
 #[cfg(doctest)]

@@ -94,6 +94,11 @@ impl Partial {
         (0..params.len()).filter(is_left).map(|i| (params[i].0.as_str(), &params[i].1))
     }
 
+    /// The number of its parameters, with those that are fixed.
+    pub(crate) fn n_parameters(&self) -> usize {
+        self.signature().params.len()
+    }
+
     /// The program that the function belongs to.
     pub fn program(&self) -> &Program {
         &self.program

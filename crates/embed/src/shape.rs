@@ -23,6 +23,8 @@ enum Kind {
     },
     Array(Box<Shape>, u64),
     Struct(&'static str, Vec<(&'static str, Shape)>),
+    /// A function that C has; without a result for `()`.
+    Function(Vec<Shape>, Option<Box<Shape>>),
 }
 
 /// Types that have the same layout in Rust and Impala.
@@ -120,6 +122,11 @@ impl Shape {
         Shape::of_struct(name, vec![("data", Shape::pointer::<T>(mutable, Some(true))), ("length", i64::shape())])
     }
 
+    /// The shape of a function that the program calls.
+    pub(crate) fn function(params: Vec<Shape>, result: Option<Shape>) -> Shape {
+        Shape(Kind::Function(params, result.map(Box::new)))
+    }
+
     /// The type as Impala writes it.
     pub(crate) fn text(&self) -> String {
         match &self.0 {
@@ -130,6 +137,11 @@ impl Shape {
             }
             Kind::Array(of, n) => format!("[{} * {n}]", of.text()),
             Kind::Struct(name, _) => name.to_string(),
+            Kind::Function(params, result) => {
+                let params: Vec<String> = params.iter().map(Shape::text).collect();
+                let result = result.as_ref().map_or_else(|| "()".into(), |result| result.text());
+                format!("fn({}) -> {result}", params.join(", "))
+            }
         }
     }
 }
@@ -190,6 +202,16 @@ pub(crate) fn difference(rust: Shape, program: &ExportedType, all: &Signatures, 
                         ));
                     }
                     waiting.push((shape.clone(), ty, format!("field `{field}` of {what}")));
+                }
+            }
+            (Kind::Function(params, result), ExportedType::Function(known, known_result))
+                if params.len() == known.len() && result.is_none() == matches!(**known_result, ExportedType::Unit) =>
+            {
+                if let Some(result) = result {
+                    waiting.push(((**result).clone(), known_result, format!("the result of {what}")));
+                }
+                for (i, (param, known)) in params.iter().zip(known).enumerate().rev() {
+                    waiting.push((param.clone(), known, format!("parameter {} of {what}", i + 1)));
                 }
             }
             _ => return differs(),

@@ -147,10 +147,11 @@ impl Untyped {
         }
     }
 
-    /// What calls it with arguments in memory. The first time, this takes a few milliseconds.
+    /// What calls it with arguments in memory. The first time, this takes a few milliseconds. A function is two addresses there: of a C
+    /// function, and of the environment that is its first argument.
     ///
     /// # Errors
-    /// It has a parameter that is a function.
+    /// It has a parameter that is a function which takes or gives functions.
     ///
     /// ```
     /// let program = nyala_embed::Program::from_source("half.impala", "extern fn half(x: f64) -> f64 { x / 2.0 }")?;
@@ -165,6 +166,24 @@ impl Untyped {
         let fixed = self.partial.fixed_parameters();
         let shim = self.shims().call(self.program(), self.symbol(), &fixed, self.address().addr())?;
         Ok(InMemory { shim, function: self.clone() })
+    }
+
+    /// For the `i`-th parameter that is left, which is a function: the address of a C function of its type that gives what it gets to
+    /// `received`, with the environment that comes with it: the addresses of the arguments, then of the result. `received` writes that.
+    ///
+    /// # Errors
+    /// It is no function of numbers, `bool`s, pointers, structs, tuples and arrays.
+    pub fn receiver(
+        &self,
+        i: usize,
+        received: unsafe extern "C" fn(environment: *const (), addresses: *const *mut ()),
+    ) -> Result<usize, Error> {
+        let fixed = self.partial.fixed_parameters();
+        let mut left = (0..self.partial.n_parameters()).filter(|param| !fixed.contains(param));
+        let param = left.nth(i).ok_or_else(|| Error::Bug("a receiver of no parameter".into()))?;
+        // Receivers depend on the function only, whatever is fixed.
+        let shims = self.program().shims(self.partial.number());
+        shims.receiver(self.program(), self.symbol(), param, received as usize)
     }
 
     fn shims(&self) -> &Shims {
@@ -254,6 +273,15 @@ impl InMemory {
             nyala_runtime::guarded(|| shim(addresses.as_ptr())).map_err(Fault::from)
         }
     }
+}
+
+/// Ends the call of a program that has called this thread's code back, as a panic with a message in the program does.
+///
+/// # Safety
+/// Between the program's code and this call nothing must be dropped or undone.
+pub unsafe fn panic(message: &std::ffi::CStr) -> ! {
+    // SAFETY: a text with a zero byte at its end.
+    unsafe { nyala_runtime::nyala_panic(message.as_ptr().cast()) }
 }
 
 /// Calls `f`, and returns what goes wrong in code of programs that it calls, as [`Function::try_call`](crate::Function::try_call) does

@@ -6,7 +6,7 @@ use crate::compiler::on_large_stack;
 use crate::error::{Diagnostic, Error, diagnostics};
 use crate::fixed;
 use crate::program::Program;
-use nyala_driver::shims::{Elements, SHIM, SHIMMED};
+use nyala_driver::shims::{Elements, RECEIVED, SHIM, SHIMMED};
 use nyala_driver::variants::GENERIC;
 use nyala_driver::{Fixed, Graph, Timing, explain};
 use rustc_hash::FxHashMap;
@@ -84,10 +84,15 @@ pub(crate) struct Variant {
 #[derive(Default)]
 pub(crate) struct Shims {
     call: Made,
-    loops: Mutex<Vec<(Elements, Arc<Made>)>>,
+    loops: MadeFor<Elements>,
+    /// By the positions of their parameters, and what they give their arguments to.
+    receivers: MadeFor<(usize, usize)>,
 }
 
 type Made = OnceLock<Result<Built, Error>>;
+
+/// What is made for each of some keys.
+type MadeFor<K> = Mutex<Vec<(K, Arc<Made>)>>;
 
 /// The code of a variant.
 pub(crate) struct Built {
@@ -321,17 +326,7 @@ impl Shims {
 impl Shims {
     /// The address of a loop with the code of a key.
     pub(crate) fn element_loop(&self, program: &Program, key: &[u8], elements: Elements) -> Result<usize, Error> {
-        let loops = || self.loops.lock().unwrap_or_else(|e| e.into_inner());
-        let known = loops().iter().find(|(other, _)| *other == elements).map(|(_, built)| built.clone());
-        let built = known.unwrap_or_else(|| {
-            let mut loops = loops();
-            // Another thread may have been faster.
-            if let Some((_, built)) = loops.iter().find(|(other, _)| *other == elements) {
-                return built.clone();
-            }
-            loops.push((elements, Arc::default()));
-            loops[loops.len() - 1].1.clone()
-        });
+        let built = made(&self.loops, elements);
         let built = built.get_or_init(|| {
             on_large_stack(|| {
                 let variant = fixed::variant(key, program.signatures()).map_err(|why| Error::Bug(why.into()))?;
@@ -342,6 +337,37 @@ impl Shims {
         });
         built.as_ref().map(|built| built.address).map_err(Error::clone)
     }
+}
+
+impl Shims {
+    /// The address of the receiver of a parameter that is a function, which gives what it gets to a function at an address.
+    pub(crate) fn receiver(
+        &self,
+        program: &Program,
+        symbol: &str,
+        param: usize,
+        received: usize,
+    ) -> Result<usize, Error> {
+        let built = made(&self.receivers, (param, received));
+        let built = built.get_or_init(|| {
+            on_large_stack(|| {
+                let graph = program.graph().0.receiver(symbol, param).map_err(|failed| Error::of(&failed))?;
+                Built::of(&graph, SHIM, &[(RECEIVED, received)])
+            })
+        });
+        built.as_ref().map(|built| built.address).map_err(Error::clone)
+    }
+}
+
+/// What is made once for a key; the lock is not held while it is made.
+fn made<K: PartialEq>(all: &MadeFor<K>, key: K) -> Arc<Made> {
+    let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some((_, built)) = all.iter().find(|(other, _)| *other == key) {
+        return built.clone();
+    }
+    let built = Arc::<Made>::default();
+    all.push((key, built.clone()));
+    built
 }
 
 fn graph(program: &Program, key: &[u8]) -> Result<Graph, Error> {

@@ -456,6 +456,11 @@ impl Function {
         matches!(self.linkage, Linkage::Foreign(_) | Linkage::Asm(_))
     }
 
+    /// Whether a call of it is a call of its first argument, by C's convention. It has no body.
+    pub fn is_call_of_address(&self) -> bool {
+        self.is_foreign() && self.symbol().is_some_and(nyala_ir::callbacks::is_call_of_address)
+    }
+
     /// The contents of a block.
     pub fn block(&self, block: Block) -> &BlockData {
         &self.blocks[block.idx()]

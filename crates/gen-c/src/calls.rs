@@ -148,10 +148,14 @@ pub(crate) fn call(f: &mut FunctionEmitter, inst: &Inst) -> Result<()> {
 
 /// The expression of a call, whose result has this type.
 fn called(f: &mut FunctionEmitter, callee: Callee, args: &[Value], ret: Ty) -> Result<Expr> {
-    let code = match callee {
-        Callee::Indirect(v) => Some(f.value(v)?),
-        Callee::Func(_) => None,
+    let (code, args) = match (callee, args) {
+        (Callee::Indirect(v), _) => (Some(v), args),
+        (Callee::Func(func), [address, args @ ..]) if f.e.module.func(func).is_call_of_address() => {
+            (Some(*address), args)
+        }
+        (Callee::Func(_), _) => (None, args),
     };
+    let code = code.map(|v| f.value(v)).transpose()?;
     let mut exprs = Vec::new();
     let mut tys = Vec::new();
     for &a in args {
@@ -167,14 +171,14 @@ fn called(f: &mut FunctionEmitter, callee: Callee, args: &[Value], ret: Ty) -> R
     let refs: Vec<&Expr> = code.iter().chain(&exprs).collect();
     let texts: Vec<&str> = exprs.iter().map(|e| e.text.as_str()).collect();
     let name = match (callee, &code) {
-        (Callee::Func(func), _) => {
+        (Callee::Func(func), None) => {
             let function = f.e.module.func(func);
             if matches!(function.linkage, Linkage::Asm(_)) {
                 return Err(f.limitation("assembly", "write it in Impala"));
             }
             f.e.func_name(func).map_err(|d| f.placed(d))?
         }
-        (Callee::Indirect(_), Some(code)) => {
+        (_, Some(code)) => {
             let ret = f.type_name(ret)?;
             let mut params = Vec::new();
             for &ty in &tys {

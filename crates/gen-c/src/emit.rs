@@ -10,6 +10,7 @@ use crate::{Result, aliasing, bug, calls, globals};
 use nyala_base::diagnostics::{device_code_on_host, duplicate_symbol};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
+use nyala_ir::callbacks::is_call_of_address;
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -180,9 +181,10 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
     }
     for (i, f) in module.funcs.iter().enumerate() {
         if let Linkage::Foreign(symbol) = &f.linkage {
-            // Operations of lanes, and of channels, are written out. They are functions of one symbol for each type.
+            // Operations of lanes, and of channels, are written out, and calls of addresses. They are functions of one symbol for each type.
             let is_channel = !dialect.channel.is_empty() && nyala_ir::lanes::is_channel(symbol);
-            if is_channel || nyala_ir::LaneOp::of_symbol(symbol).is_some() {
+            let is_operation = nyala_ir::LaneOp::of_symbol(symbol).is_some() || is_call_of_address(symbol);
+            if is_channel || is_operation {
                 picked[i] = symbol.clone();
                 continue;
             }

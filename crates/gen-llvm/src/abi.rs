@@ -310,10 +310,9 @@ impl Emitter<'_> {
     /// Emits a function with the internal convention that calls a foreign one.
     pub fn emit_thunk(&mut self, func: Func) -> Result<()> {
         let function = self.module.func(func);
-        let symbol = self.c_name(func)?;
         let what = format!("foreign function `{}`", function.name);
         let signature = self.signature(function, &what)?;
-        let (c_ret, c_params) = self.c_heads(&signature, false)?;
+        let (c_ret, mut c_params) = self.c_heads(&signature, false)?;
         let class = self.layouts.ret_class(&function.rets)?;
         let (mut heads, mut args, mut body) = (Vec::new(), Vec::new(), String::new());
         if class == RetClass::Memory {
@@ -355,6 +354,15 @@ impl Emitter<'_> {
                 }
             }
         }
+        let symbol = match function.is_call_of_address() {
+            // Behind the place of a result in memory.
+            true => {
+                let at = usize::from(matches!(&signature.ret, Some((_, Pass::Memory))));
+                c_params.remove(at);
+                args.remove(at).trim_start_matches("ptr ").to_string()
+            }
+            false => self.c_name(func)?,
+        };
         let result = if c_ret == "void" { "" } else { "%r = " };
         let attributes = rounding::attributes(&symbol, &c_ret, &c_params);
         let _ = writeln!(body, "  {result}call {c_ret} {symbol}({}) {attributes}", args.join(", "));

@@ -39,6 +39,7 @@
 #![warn(missing_docs)]
 
 pub mod builtins;
+pub mod callbacks;
 pub mod cont;
 pub mod ensure;
 pub mod eta;

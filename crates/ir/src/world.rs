@@ -136,7 +136,7 @@ pub struct GlobalData {
 }
 
 /// All values and continuations of one program: see the module's header.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct World {
     /// Types of the program.
     pub types: Types,

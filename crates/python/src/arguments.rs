@@ -2,7 +2,10 @@
 //! happens without the interpreter's lock.
 
 use crate::arrays::Buffer;
-use crate::memory::{Misfit, number};
+use crate::callbacks::{Called, received};
+use crate::errors::raised;
+use crate::function::Function;
+use crate::memory::{Misfit, kind_of, number};
 use crate::plan::{Form, Kind, Param, Plan, Returned};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
@@ -27,6 +30,8 @@ pub struct Frame {
     buffers: SmallVec<[Buffer; 4]>,
     /// Values that only their addresses are passed of.
     values: Vec<Vec<u64>>,
+    /// Functions of Python, of which the addresses are passed.
+    called: Vec<Arc<Called>>,
 }
 
 /// Finds each parameter's argument among those by position and by name; and `out`, if there is no such parameter and the function takes
@@ -110,13 +115,21 @@ impl Frame {
     }
 
     /// The values of a call.
-    pub fn new(plan: &Plan, values: &[Option<Bound<'_, PyAny>>]) -> PyResult<Frame> {
-        let mut frame = Frame::default();
-        for (param, value) in plan.params.iter().zip(values) {
+    pub fn new(py: Python<'_>, function: &Function, values: &[Option<Bound<'_, PyAny>>]) -> PyResult<Frame> {
+        let (plan, mut frame) = (&*function.plan, Frame::default());
+        for (i, (param, value)) in plan.params.iter().zip(values).enumerate() {
             let Some(value) = value else {
                 return Err(PyTypeError::new_err(missing(plan, values)));
             };
-            frame.add(plan, param, value)?;
+            match &param.kind {
+                Kind::Function(Some(callback)) if value.is_callable() => {
+                    let receiver = py.detach(|| function.function.receiver(i, received)).map_err(|e| raised(py, &e))?;
+                    let program = function.program.clone_ref(py);
+                    let called = Called::new(value.clone().unbind(), program, &plan.symbol, param, callback);
+                    frame.call(receiver, Arc::new(called));
+                }
+                _ => frame.add(plan, param, value)?,
+            }
         }
         match &*plan.returned {
             Returned::Nothing => {}
@@ -131,6 +144,19 @@ impl Frame {
             }
         }
         Ok(frame)
+    }
+
+    /// Adds a function of Python as C passes it: the address of a C function, and that of its environment.
+    fn call(&mut self, receiver: usize, called: Arc<Called>) {
+        let place = self.reserve(16);
+        let environment = std::ptr::from_ref(&*called).expose_provenance();
+        self.words(place)[..2].copy_from_slice(&[receiver as u64, environment as u64]);
+        self.called.push(called);
+    }
+
+    /// The first exception that a function of Python has raised.
+    pub fn raised(&self) -> Option<PyErr> {
+        self.called.iter().find_map(|called| called.raised())
     }
 
     fn add(&mut self, plan: &Plan, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -161,10 +187,14 @@ impl Frame {
                 buffer.words(to, self.words(place));
                 self.buffers.push(buffer);
             }
-            Kind::Function => {
+            Kind::Function(callback) => {
                 let (name, text) = (param.shown(), &param.text);
+                let wanted = match callback {
+                    Some(_) => format!("{}: pass something callable, or fix it to", kind_of(value)),
+                    None => format!("a function, `{text}`, which Python does not have: fix it to"),
+                };
                 return Err(PyTypeError::new_err(format!(
-                    "{symbol}: `{name}` is a function, `{text}`: fix it to one of the program, as in {symbol}.fix({name}=…)"
+                    "{symbol}: `{name}` is {wanted} one of the program, as in {symbol}.fix({name}=…)"
                 )));
             }
             Kind::Limited => {

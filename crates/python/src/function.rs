@@ -12,16 +12,16 @@ use nyala_embed::{InMemory, Partial, Untyped};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use pyo3::{PyTraverseError, PyVisit, ffi};
+use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
 // Its documentation is that of the function.
 #[pyclass(frozen, module = "nyala")]
 pub struct Function {
-    program: Py<Program>,
-    function: Untyped,
-    plan: Arc<Plan>,
+    pub program: Py<Program>,
+    pub function: Untyped,
+    pub plan: Arc<Plan>,
     /// What calls it, made for the first call.
     code: OnceLock<InMemory>,
 }
@@ -91,7 +91,7 @@ impl Function {
                 of.write_words(value, &mut bytes).map_err(raise)?;
                 fix(bytes.as_ptr().cast(), 1)
             }
-            Kind::Function => {
+            Kind::Function(_) => {
                 let Ok(function) = value.cast::<Function>() else {
                     let found = kind_of(value);
                     let wanted = format!("expected a function of the program, `{}`", param.text);
@@ -128,6 +128,24 @@ impl Function {
     }
 }
 
+/// A call that runs without the interpreter's lock.
+struct WithoutLock<'a> {
+    code: &'a InMemory,
+    addresses: &'a [*const ()],
+}
+
+// SAFETY: what the addresses lead to is used by the calling thread, which waits.
+unsafe impl Send for WithoutLock<'_> {}
+
+impl WithoutLock<'_> {
+    /// # Safety
+    /// As for [`InMemory::try_call`].
+    unsafe fn run(self) -> Result<(), nyala_embed::Fault> {
+        // SAFETY: the caller's promise.
+        unsafe { self.code.try_call(self.addresses) }
+    }
+}
+
 #[pymethods]
 impl Function {
     #[pyo3(signature = (*args, **kwargs))]
@@ -143,19 +161,20 @@ impl Function {
         {
             return broadcast::call(py, &self.function, &self.plan, result, &values, out);
         }
-        let mut frame = Frame::new(&self.plan, &values)?;
+        let mut frame = Frame::new(py, self, &values)?;
         let code = self.code(py)?;
         let addresses = frame.addresses();
+        let call = WithoutLock { code, addresses: &addresses };
         // SAFETY: the plan is of the function's types; buffers stay exported until the frame is dropped, with the lock. Nothing of
         // Python's is touched without it. What the function does with the elements, whoever wrote it vouches for.
-        let ended = unsafe {
-            let state = ffi::PyEval_SaveThread();
-            let ended = code.try_call(&addresses);
+        let ended = py.detach(move || {
+            let ended = unsafe { call.run() };
             nyala_embed::flush();
-            ffi::PyEval_RestoreThread(state);
             ended
-        };
-        ended.map_err(|fault| faulted(py, &fault))?;
+        });
+        if let Err(fault) = ended {
+            return Err(frame.raised().unwrap_or_else(|| faulted(py, &fault)));
+        }
         match &*self.plan.returned {
             Returned::Value(memory) => {
                 let program = self.program.bind(py);

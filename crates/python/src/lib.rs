@@ -25,6 +25,7 @@
 mod arguments;
 mod arrays;
 mod broadcast;
+mod callbacks;
 mod errors;
 mod formats;
 mod function;

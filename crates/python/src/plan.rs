@@ -24,10 +24,16 @@ pub enum Kind {
     /// A struct or an array by value.
     Value(Memory),
     Elements(Elements),
-    /// A function, which is fixed.
-    Function,
+    /// A function; `None` if only functions of the program can be fixed to it.
+    Function(Option<Arc<Callback>>),
     /// A type that Python does not have.
     Limited,
+}
+
+/// A function of Python that a program calls: what it gets, and what it returns.
+pub struct Callback {
+    pub params: Vec<Memory>,
+    pub result: Option<Memory>,
 }
 
 /// Memory that an array exports.
@@ -125,7 +131,14 @@ fn kind(ty: &ExportedType, all: &Signatures) -> Kind {
         ExportedType::Pointer { mutable, many, to } => {
             elements(to, *mutable, if *many { Form::Many } else { Form::One })
         }
-        ExportedType::Function(..) => Kind::Function,
+        ExportedType::Function(params, result) => {
+            let params: Option<Vec<Memory>> = params.iter().map(|ty| Memory::of(ty, all)).collect();
+            let result = match &**result {
+                ExportedType::Unit => Some(None),
+                ty => Memory::of(ty, all).map(Some),
+            };
+            Kind::Function(params.zip(result).map(|(params, result)| Arc::new(Callback { params, result })))
+        }
         _ => Memory::of(ty, all).map_or(Kind::Limited, Kind::Value),
     }
 }

@@ -183,7 +183,7 @@ class Shown(unittest.TestCase):
         self.assertIn("third", m.third.explain())
 
     def test_what_python_does_not_have(self):
-        with self.assertRaisesRegex(TypeError, "twice: `f` is a function, `fn.f64. -> f64`: fix it"):
+        with self.assertRaisesRegex(TypeError, "twice: `f` is int: pass something callable, or fix it"):
             m.twice(1, 2)
         with self.assertRaisesRegex(NotImplementedError, "address: its result is `&.f32.`"):
             m.address(array.array("f", [1]))

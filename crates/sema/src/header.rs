@@ -22,6 +22,10 @@ const KEYWORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool b
     static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using \
     virtual void volatile wchar_t while xor xor_eq ";
 
+/// What the header says of parameters that are functions.
+const CALLBACKS: &str = "\n// A function that is an argument is called with the `env` behind it, and only during that call: by several threads at once where the\n\
+    // program runs a loop in parallel, once for each active lane where it runs one in lanes. It must return normally.\n";
+
 /// Limit on the parts of a name that [`name_of_parts`] makes.
 const MAX_WORDS: usize = 12;
 
@@ -69,6 +73,8 @@ pub struct Declared {
     tail: String,
     /// The comment above it, after an empty line.
     comment: String,
+    /// Whether it has parameters that are functions.
+    has_callbacks: bool,
 }
 
 impl Header {
@@ -80,6 +86,9 @@ impl Header {
         let mut out = format!("#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n");
         out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
         out.push_str(&self.structs);
+        if self.functions.iter().any(|f| f.has_callbacks) {
+            out.push_str(CALLBACKS);
+        }
         for f in &self.functions {
             let declaration = f.declaration(&[])?;
             let _ = writeln!(out, "{}{declaration};", f.comment);
@@ -200,13 +209,14 @@ impl Writer<'_, '_> {
         let Kind::Fn(params, result) = self.kind(f.ty).clone() else { return None };
         let mut comment = String::new();
         self.comment(f.ast.span, &mut comment);
+        let has_callbacks = params.iter().any(|&ty| matches!(self.kind(ty), Kind::Fn(..)));
         // An explicit return continuation is not a parameter.
         let params = (0..).zip(params.iter()).map(|(i, &ty)| self.parameter(f, i, ty)).collect();
         let head = self.head(f, result);
         let name = c_name(symbol(f));
         // Keep the symbol unchanged.
         let tail = if name == symbol(f) { String::new() } else { format!(" __asm__(\"{}\")", symbol(f)) };
-        Some(Declared { symbol: symbol(f).into(), head, params, tail, comment })
+        Some(Declared { symbol: symbol(f).into(), head, params, tail, comment, has_callbacks })
     }
 
     fn parameter(&mut self, f: &FnInfo, i: usize, ty: Ty) -> Result<String, Box<Diagnostic>> {
@@ -217,8 +227,44 @@ impl Writer<'_, '_> {
             },
             None => (String::new(), f.ast.name.span),
         };
+        if let Kind::Fn(params, result) = self.kind(ty).clone() {
+            return self.callback(ty, &params, result, &param, span);
+        }
         self.check(ty, span, "a parameter")?;
         Ok(self.by_value(ty, param))
+    }
+
+    /// A parameter that is a function: a pointer to a function of C, and the environment that it gets.
+    fn callback(
+        &mut self,
+        ty: Ty,
+        params: &[Ty],
+        result: Ty,
+        name: &str,
+        span: Span,
+    ) -> Result<String, Box<Diagnostic>> {
+        let shown = self.show(ty);
+        if self.p.types.is_never(result) {
+            return Err(Box::new(not_in_c::error(
+                span,
+                &format!("a function of type `{shown}`, which never returns,"),
+            )));
+        }
+        let mut all = vec!["void *env".to_string()];
+        for &param in params {
+            self.check(param, span, &format!("a parameter of a parameter of type `{shown}`"))?;
+            all.push(self.by_value(param, String::new()));
+        }
+        let head = format!("(*{name})({})", all.join(", "));
+        let head = match self.kind(result) {
+            Kind::Tuple(parts) if parts.is_empty() => format!("void {head}"),
+            _ => {
+                self.check(result, span, &format!("the result of a parameter of type `{shown}`"))?;
+                self.by_value(result, head)
+            }
+        };
+        let environment = if name.is_empty() { String::new() } else { format!("{name}_env") };
+        Ok(format!("{head}, void *{environment}").trim_end().to_string())
     }
 
     fn head(&mut self, f: &FnInfo, result: Ty) -> Result<String, Box<Diagnostic>> {

@@ -102,9 +102,7 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         out.push_str(&block);
     }
     if wanted("matrix") {
-        let block = matrix::run()?;
-        print!("{block}");
-        out.push_str(&block);
+        out.push_str(&matrix::run()?);
     }
     if wanted("sort") {
         let block = sort::run()?;

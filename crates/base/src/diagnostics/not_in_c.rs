@@ -1,19 +1,21 @@
 //! A type that C does not have goes to C or comes from there.
 //!
 //! C calls exported functions, and functions of `extern "C"` are C's. Numbers, bools, pointers, structs, tuples and arrays cross that
-//! border, the last two as structs. Functions with captured variables, vectors and `()` as a parameter do not: C has no such values.
+//! border, the last two as structs, and functions as arguments of exported functions. Functions that are results, or that take functions
+//! themselves, vectors and `()` as a parameter do not: C has no such values.
 //!
 //! ```text
-//! extern fn apply(f: fn(i32) -> i32, x: i32) -> i32 { f(x) }
+//! extern fn adder(n: i32) -> fn(i32) -> i32 { |x| x + n }
 //! ```
 //!
 //! ## Instead
 //!
-//! Pass a number that chooses among functions, or a pointer to the values that a function captures:
+//! Export the function itself, with what it captures as parameters, or let C give a function that gets the result:
 //!
 //! ```impala
-//! extern fn apply(which: i32, x: i32) -> i32 {
-//!     if which == 0 { x + 1 } else { 2 * x }
+//! extern fn add(n: i32, x: i32) -> i32 { x + n }
+//! extern fn each_sum(n: i32, f: fn(i32) -> ()) -> () {
+//!     for i in range(0, 3) { f(i + n) }
 //! }
 //! ```
 

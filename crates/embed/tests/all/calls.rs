@@ -1,6 +1,7 @@
 //! Calls: slices, also empty ones, threads, and code that lives as long as a handle.
 
-use nyala_embed::{Error, Function, In, MutSlice, Out, Program, Slice};
+use nyala_embed::{Callback, Error, Function, In, MutSlice, Out, Program, Slice, Type};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 const SLICES: &str = "
     use std::slice::*;
@@ -122,6 +123,7 @@ fn arguments_are_in_memory() -> Result<(), Error> {
         extern fn fail() -> () { panic(\"no\") }
         extern fn twice(f: fn(i32) -> i32, x: i32) -> i32 { f(f(x)) }
         extern fn next(x: i32) -> i32 { x + 1 }
+        extern fn higher(f: fn(fn(i32) -> i32) -> i32) -> i32 { f(|x| x + 1) }
         ",
     )?;
     let all = program.untyped("all")?;
@@ -164,8 +166,19 @@ fn arguments_are_in_memory() -> Result<(), Error> {
     assert_eq!(fault.message, "no");
 
     let twice = program.untyped("twice")?;
-    let refused = twice.in_memory().err().map(|e| e.to_string()).unwrap_or_default();
-    assert!(refused.contains("`twice` is called from another language with a function as an argument"), "{refused}");
+    // A function is the address of a C function, and of its environment.
+    extern "C" fn add(by: &i32, x: i32) -> i32 {
+        x + by
+    }
+    let by = 5i32;
+    let add: (extern "C" fn(&i32, i32) -> i32, &i32) = (add, &by);
+    let (x, mut result) = (2i32, 0i32);
+    let addresses: [*const (); 3] = [(&raw const add).cast(), (&raw const x).cast(), (&raw mut result).cast()];
+    // SAFETY: the addresses are of the function's types.
+    unsafe { twice.in_memory()?.try_call(&addresses) }?;
+    assert_eq!(result, 12);
+    let refused = program.untyped("higher")?.in_memory().err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(refused.contains("with a function as an argument that takes or gives one"), "{refused}");
     let next = program.untyped("next")?;
     // SAFETY: these access no memory.
     let twice = unsafe { twice.partial() }.fix("f", unsafe { next.partial() })?.build_untyped()?;
@@ -186,5 +199,91 @@ fn arguments_are_in_memory() -> Result<(), Error> {
     // SAFETY: as above.
     unsafe { twice.try_call(&[(&raw const x).cast(), (&raw mut y).cast_const().cast()]) }?;
     assert_eq!(y, 3);
+    Ok(())
+}
+
+/// What C passes in two registers.
+#[derive(Clone, Copy, Debug, PartialEq, Type)]
+#[repr(C)]
+struct Point {
+    x: f64,
+    n: i64,
+}
+
+/// What C passes in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Type)]
+#[repr(C)]
+struct Large {
+    a: f64,
+    b: f64,
+    n: i32,
+}
+
+#[test]
+fn functions_are_called_back() -> Result<(), Error> {
+    let program = Program::from_source(
+        "callbacks.impala",
+        "
+        struct Point { x: f64, n: i64 }
+        struct Large { a: f64, b: f64, n: i32 }
+        extern fn sum(n: i32, f: fn(i32) -> i32) -> i32 { let mut s = 0; for i in range(0, n) { s += f(i) } s }
+        extern fn in_threads(n: i32, f: fn(i32) -> ()) -> () { for i in par(0, n) { f(i) } }
+        extern fn in_lanes(n: i32, f: fn(i32) -> i32, a: &mut [i32]) -> () {
+            for i in vec(8, 0, n) { if a(i) > 3 { a(i) = f(a(i)) } }
+        }
+        extern fn of_structs(f: fn(Point, Large) -> Large, g: fn() -> Point, p: Point) -> Large {
+            let q = g();
+            f(Point { x: p.x + q.x, n: p.n }, f(p, Large { a: 1.0, b: 2.0, n: 3 }))
+        }
+        extern fn many(a: i32, b: i32, c: i32, d: i32, e: i32, f: fn(i32) -> i32, g: i32) -> i32 {
+            a + b + c + d + e + f(g)
+        }
+        extern fn own(n: i32, f: fn(i32) -> i32) -> i32 { if n == 0 { f(n) } else { own(n - 1, |x| f(x) + n) } }
+        extern fn fails(f: fn(i32) -> i32) -> i32 { if f(1) == 2 { panic(\"it is 2\") } 0 }
+        ",
+    )?;
+    type F = Callback<fn(i32) -> i32>;
+    // SAFETY: the functions access what they are given, and `a` has `n` elements.
+    let (sum, in_threads, in_lanes, of_structs, many, own, fails) = unsafe {
+        (
+            program.function::<(i32, F), i32>("sum")?,
+            program.function::<(i32, Callback<fn(i32) -> ()>), ()>("in_threads")?,
+            program.function::<(i32, F, Out<i32>), ()>("in_lanes")?,
+            program.function::<(Callback<fn(Point, Large) -> Large>, Callback<fn() -> Point>, Point), Large>(
+                "of_structs",
+            )?,
+            program.function::<(i32, i32, i32, i32, i32, F, i32), i32>("many")?,
+            program.function::<(i32, F), i32>("own")?,
+            program.function::<(F,), i32>("fails")?,
+        )
+    };
+    let by = 7;
+    assert_eq!(sum.call((5, &|x| x * by)), 70);
+    let all = AtomicI32::new(0);
+    in_threads.call((1000, &|i| {
+        all.fetch_add(i, Ordering::Relaxed);
+    }));
+    assert_eq!(all.load(Ordering::Relaxed), 499_500);
+    let (mut a, n_calls) = ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], AtomicI32::new(0));
+    in_lanes.call((
+        10,
+        &|x| {
+            n_calls.fetch_add(1, Ordering::Relaxed);
+            x * 10
+        },
+        &mut a,
+    ));
+    assert_eq!((a, n_calls.load(Ordering::Relaxed)), ([0, 1, 2, 3, 40, 50, 60, 70, 80, 90], 6));
+    let moved = |p: Point, l: Large| Large { a: l.a + p.x, b: l.b * 2.0, n: l.n + p.n as i32 };
+    let made = || Point { x: 0.5, n: 1 };
+    let result = of_structs.call((&moved, &made, Point { x: 10.0, n: 4 }));
+    assert_eq!(result, Large { a: 21.5, b: 8.0, n: 11 });
+    assert_eq!(many.call((1, 2, 3, 4, 5, &|x| x + by, 6)), 28);
+    assert_eq!(own.call((10, &|x| x + by)), 62);
+    let fault = fails.try_call((&|x| x + 1,)).expect_err("it panics");
+    assert_eq!(fault.message, "it is 2");
+    let wrong = unsafe { program.function::<(i32, Callback<fn(i32) -> i64>), i32>("sum") };
+    let wrong = wrong.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(wrong.contains("the result of parameter `f` is `i64` here, `i32` in the program"), "{wrong}");
     Ok(())
 }

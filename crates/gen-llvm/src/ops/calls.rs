@@ -99,8 +99,7 @@ impl FunctionEmitter<'_, '_> {
         ret: &str,
         params: &[String],
     ) -> Result<()> {
-        let symbol = self.e.c_name(func)?;
-        let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
+        let (symbol, params, texts) = self.foreign_callee(func, params, args)?;
         let (name, attributes) = (self.op(result), rounding::attributes(&symbol, ret, params));
         if ret == "void" {
             self.line(format_args!("call void {symbol}({}) #1", texts.join(", ")));
@@ -109,6 +108,23 @@ impl FunctionEmitter<'_, '_> {
             self.line(format_args!("{name} = call {ret} {symbol}({}) {attributes}", texts.join(", ")));
         }
         Ok(())
+    }
+
+    /// What a call of a foreign function calls, the types of its parameters, and its arguments.
+    fn foreign_callee<'p>(
+        &mut self,
+        func: Func,
+        params: &'p [String],
+        args: &[Value],
+    ) -> Result<(String, &'p [String], Vec<String>)> {
+        let (callee, params, args) = match args {
+            [address, args @ ..] if self.e.module.func(func).is_call_of_address() => {
+                (self.op(*address), &params[1..], args)
+            }
+            _ => (self.e.c_name(func)?, params, args),
+        };
+        let texts = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
+        Ok((callee, params, texts))
     }
 
     pub fn emit_tail_call(&mut self, b: Block, callee: Callee, args: &[Value]) -> Result<()> {
@@ -168,9 +184,8 @@ impl FunctionEmitter<'_, '_> {
         if let Callee::Func(func) = callee
             && let Some((ret, params)) = self.e.plain_foreign(func)?
         {
-            let symbol = self.e.c_name(func)?;
-            let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
-            let attributes = rounding::attributes(&symbol, &ret, &params);
+            let (symbol, params, texts) = self.foreign_callee(func, &params, args)?;
+            let attributes = rounding::attributes(&symbol, &ret, params);
             let call = format!("call {ret} {symbol}({}) {attributes}", texts.join(", "));
             match self.ret.clone() {
                 RetClass::Direct(ty) if ty != "void" && ret != "void" => {

@@ -25,10 +25,15 @@
 //! ```
 
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::callbacks::is_call_of_address;
 
 /// A kernel for a platform calls a function of C; who reports it knows the place.
 pub(crate) fn called(platform: &str, symbol: &str) -> Diagnostic {
-    let message = format!("a kernel for `{platform}` calls the function `{symbol}`, which is the host's");
+    let what = match is_call_of_address(symbol) {
+        true => "a function that C gives".to_string(),
+        false => format!("the function `{symbol}`"),
+    };
+    let message = format!("a kernel for `{platform}` calls {what}, which is the host's");
     Diagnostic::error("host-code-in-kernel", Span::NONE, message)
         .hint("call it before or after the kernel, or write it in Impala")
 }

@@ -1,5 +1,6 @@
-//! `x bench matrix`: the matrix product of `examples/20_matrix_product.impala` beside the BLAS libraries that PyPI has, in turns. A
-//! script, `bench/peers/matrix/product.py`, calls all of them in the same way, ours as a shared library.
+//! `x bench matrix`: the matrix product of `examples/20_matrix_product.impala` beside the BLAS libraries that PyPI has, in turns: for this
+//! processor, and where it has AVX-512, all of them limited to AVX2 as well. A script, `bench/peers/matrix/product.py`, calls all of them
+//! in the same way, ours as a shared library.
 
 use super::{RUNS, cores, in_turns, machine};
 use crate::{root, sh};
@@ -15,18 +16,27 @@ const WORKLOADS: &[(&str, f64)] = &[
     ("f64_1024", 2.0 * 1024.0 * 1024.0 * 1024.0),
 ];
 
-/// Peers: a name, the script's argument, and OpenBLAS's kind of processor, which it does not always choose well.
-const PEERS: &[(&str, &str, &str)] = &[
-    ("OpenBLAS", "openblas", ""),
-    ("OpenBLAS, AVX-512", "openblas", "SkylakeX"),
-    ("MKL", "mkl", ""),
-    ("BLIS", "blis", ""),
+/// A peer: a name, the script's argument, and a variable that says which instructions it uses.
+type Peer = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+
+/// OpenBLAS does not always choose well.
+const PEERS: &[Peer] = &[
+    ("OpenBLAS", "openblas", None),
+    ("OpenBLAS, AVX-512", "openblas", Some(("OPENBLAS_CORETYPE", "SkylakeX"))),
+    ("MKL", "mkl", None),
+    ("BLIS", "blis", None),
+];
+const WITH_AVX2: &[Peer] = &[
+    ("OpenBLAS", "openblas", Some(("OPENBLAS_CORETYPE", "Haswell"))),
+    ("MKL", "mkl", Some(("MKL_ENABLE_INSTRUCTIONS", "AVX2"))),
+    ("BLIS", "blis", Some(("BLIS_ARCH_TYPE", "haswell"))),
 ];
 
 pub fn run() -> Result<String, String> {
     let (out, python) = (root().join("out/bench"), root().join("out/peers/bin/python"));
     if !python.exists() {
-        return Ok("matrix: not measured: bench/peers/install.sh installs the peers\n\n".into());
+        println!("matrix: not measured: bench/peers/install.sh installs the peers\n");
+        return Ok(String::new());
     }
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
     let mut cargo = Command::new("cargo");
@@ -41,37 +51,45 @@ pub fn run() -> Result<String, String> {
     ]);
     sh(&mut cargo)?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let mut text = format!("matrix, GFLOP/s, medians of {RUNS} runs in turns; {}", machine());
     let mut counts = vec![1, cores()];
     counts.dedup();
-    for threads in counts {
-        let library = out.join(format!("libproduct{threads}.so"));
-        let mut build = Command::new(&nyala);
-        build.args(["build", "--cpu", "native", "-D", &format!("THREADS={threads}"), "-o"]).arg(&library);
-        sh(build.arg(root().join("examples/20_matrix_product.impala")))?;
-        let script = |library: &std::ffi::OsStr| {
-            let mut command = Command::new(&python);
-            command.arg("-B").arg(root().join("bench/peers/matrix/product.py")).arg(library).arg(threads.to_string());
-            command
-        };
-        let mut programs = vec![("ours", script(library.as_os_str()))];
-        for &(name, argument, kind) in PEERS {
-            let mut command = script(argument.as_ref());
-            if !kind.is_empty() {
-                command.env("OPENBLAS_CORETYPE", kind);
-            }
-            programs.push((name, command));
-        }
-        let times = in_turns(&mut programs, WORKLOADS)?;
-        for (i, (workload, operations)) in WORKLOADS.iter().enumerate() {
-            let _ = write!(text, "  {workload:<10} {threads} threads:");
-            for ((name, _), times) in programs.iter().zip(&times) {
-                let _ = write!(text, "  {name} {:.0}", operations / times[i]);
-            }
-            let fastest = times[1..].iter().map(|t| t[i]).fold(f64::INFINITY, f64::min);
-            let _ = writeln!(text, "   {:.2} of the fastest", fastest / times[0][i]);
-        }
+    let mut kinds = vec![("native", PEERS)];
+    if std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512f")) {
+        kinds.push(("haswell", WITH_AVX2));
     }
-    text.push('\n');
+    let mut text = String::new();
+    for (cpu, peers) in kinds {
+        let mut block = format!("matrix, --cpu {cpu}, GFLOP/s, medians of {RUNS} runs in turns; {}", machine());
+        for &threads in &counts {
+            let library = out.join(format!("libproduct-{cpu}-{threads}.so"));
+            let mut build = Command::new(&nyala);
+            build.args(["build", "--cpu", cpu, "-D", &format!("THREADS={threads}"), "-o"]).arg(&library);
+            sh(build.arg(root().join("examples/20_matrix_product.impala")))?;
+            let script = |library: &std::ffi::OsStr| {
+                let mut command = Command::new(&python);
+                command.arg("-B").arg(root().join("bench/peers/matrix/product.py"));
+                command.arg(library).arg(threads.to_string());
+                command
+            };
+            let mut programs = vec![("ours", script(library.as_os_str()))];
+            for &(name, argument, variable) in peers {
+                let mut command = script(argument.as_ref());
+                command.envs(variable);
+                programs.push((name, command));
+            }
+            let times = in_turns(&mut programs, WORKLOADS)?;
+            for (i, (workload, operations)) in WORKLOADS.iter().enumerate() {
+                let _ = write!(block, "  {workload:<10} {threads} threads:");
+                for ((name, _), times) in programs.iter().zip(&times) {
+                    let _ = write!(block, "  {name} {:.0}", operations / times[i]);
+                }
+                let fastest = times[1..].iter().map(|t| t[i]).fold(f64::INFINITY, f64::min);
+                let _ = writeln!(block, "   {:.2} of the fastest", fastest / times[0][i]);
+            }
+        }
+        block.push('\n');
+        print!("{block}");
+        text.push_str(&block);
+    }
     Ok(text)
 }

@@ -7,6 +7,7 @@ mod bench;
 mod broken_drivers;
 mod build;
 mod c_text;
+mod callbacks;
 mod checked;
 mod closures;
 mod command;
