@@ -83,9 +83,17 @@ fn is_plain(types: &Types, ty: Ty) -> bool {
 fn wrap_one(w: &mut World, inner: Cont, tys: &[Ty], positions: &[usize]) {
     let (name, before) = (w.name(inner).to_string(), w.current_origin());
     w.set_origin(w.cont(inner).origin);
+    let mut names: Vec<String> = Vec::new();
+    for i in 0..tys.len() {
+        let own = w.param_name(inner, i).unwrap_or_default().to_string();
+        let environment = positions.contains(&i).then(|| format!("{own}_env"));
+        names.push(own);
+        names.extend(environment);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let params = outside(&mut w.types, tys);
     let ty = w.types.cn(&params);
-    let outer = w.declare(&name, ty, &[]);
+    let outer = w.declare(&name, ty, &names);
     let linkage = std::mem::take(&mut w.cont_mut(inner).linkage);
     w.cont_mut(outer).linkage = linkage;
     let (mut args, mut at) = (Vec::new(), 0);
