@@ -48,6 +48,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("ray", "<ray>/triangle.impala", include_str!("../../../lib/ray/src/triangle.impala")),
     ("std::atomic", "<std>/atomic.impala", include_str!("../../../lib/std/src/atomic.impala")),
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
+    ("std::decimal", "<std>/decimal.impala", include_str!("../../../lib/std/src/decimal.impala")),
     ("std::device", "<std>/device.impala", include_str!("../../../lib/std/src/device.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
     ("std::map", "<std>/map.impala", include_str!("../../../lib/std/src/map.impala")),

@@ -19,6 +19,7 @@ mod rays;
 mod slopes;
 mod sort;
 mod suites;
+mod text;
 
 use crate::root;
 use nyala_driver::{Failed, Files, FrontEnd, Options, Report};
@@ -103,6 +104,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("matrix") {
         out.push_str(&matrix::run()?);
+    }
+    if wanted("text") {
+        let block = text::run()?;
+        print!("{block}");
+        out.push_str(&block);
     }
     if wanted("sort") {
         let block = sort::run()?;
