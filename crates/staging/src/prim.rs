@@ -1,0 +1,154 @@
+//! The built-in functions: what each is called, what it takes, and what it computes on known values.
+//!
+//! Separate, since it is one table for names, types and both evaluators.
+//!
+//! A built-in function `p v̄ k` goes on with `k r`, where `r` is its result. It takes one step of evaluation, which is that `δ` rule; the call of
+//! the continuation is another.
+
+use crate::term::Const;
+
+/// The type of an operand or result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scalar {
+    Bool,
+    Int,
+    Float,
+}
+
+macro_rules! prims {
+    ($($(#[$meta:meta])* $prim:ident, $name:literal;)*) => {
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Prim { $($(#[$meta])* $prim),* }
+
+        impl Prim {
+            pub const ALL: &[Prim] = &[$(Prim::$prim),*];
+
+            /// As it is written: a word is called, a sign stands between two operands.
+            pub fn name(self) -> &'static str {
+                match self { $(Prim::$prim => $name),* }
+            }
+        }
+    };
+}
+
+prims! {
+    Add, "+";
+    Sub, "-";
+    Mul, "*";
+    Div, "/";
+    /// Of `int`, with the sign of the first operand.
+    Mod, "mod";
+    Eq, "==";
+    Ne, "!=";
+    Lt, "<";
+    Le, "<=";
+    Gt, ">";
+    Ge, ">=";
+    /// `if c t f` goes on with `t` or `f`, which take nothing.
+    If, "if";
+    /// Ends the program; its arguments are the results.
+    Exit, "exit";
+}
+
+/// What becomes of a call of a built-in function.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Step {
+    /// The continuation gets this result.
+    Result(Const),
+    /// The argument of that index is called without arguments.
+    Call(usize),
+    /// The program ends.
+    Exit,
+}
+
+/// Why a call of a built-in function has no result.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fault {
+    /// The argument of that index is not bound.
+    Unbound(usize),
+    /// The arguments have no such types, or are of another number.
+    Operands,
+    DivisionByZero,
+    /// The result is not an `int`.
+    Overflow,
+}
+
+impl Prim {
+    pub fn from_name(name: &str) -> Option<Prim> {
+        Prim::ALL.iter().copied().find(|p| p.name() == name)
+    }
+
+    /// The number of arguments, the continuation included; `exit` takes any.
+    pub fn arity(self) -> Option<usize> {
+        match self {
+            Prim::Exit => None,
+            _ => Some(3),
+        }
+    }
+
+    /// The step that `self` takes with these arguments, `None` where one is no constant.
+    pub fn step(self, args: &[Option<Const>], is_bound: impl Fn(usize) -> bool) -> Result<Step, Fault> {
+        if self == Prim::Exit {
+            return Ok(Step::Exit);
+        }
+        if args.len() != 3 {
+            return Err(Fault::Operands);
+        }
+        let n_operands = if self == Prim::If { 1 } else { 2 };
+        if let Some(unbound) = (0..n_operands).find(|&i| !is_bound(i)) {
+            return Err(Fault::Unbound(unbound));
+        }
+        if self == Prim::If {
+            return match args[0] {
+                Some(Const::Bool(true)) => Ok(Step::Call(1)),
+                Some(Const::Bool(false)) => Ok(Step::Call(2)),
+                _ => Err(Fault::Operands),
+            };
+        }
+        match (args[0], args[1]) {
+            (Some(Const::Int(a)), Some(Const::Int(b))) => self.of_ints(a, b),
+            (Some(Const::Float(a)), Some(Const::Float(b))) => self.of_floats(a, b),
+            (Some(Const::Bool(a)), Some(Const::Bool(b))) if self == Prim::Eq => Ok(Const::Bool(a == b)),
+            (Some(Const::Bool(a)), Some(Const::Bool(b))) if self == Prim::Ne => Ok(Const::Bool(a != b)),
+            _ => Err(Fault::Operands),
+        }
+        .map(Step::Result)
+    }
+
+    fn of_ints(self, a: i32, b: i32) -> Result<Const, Fault> {
+        if matches!(self, Prim::Div | Prim::Mod) && b == 0 {
+            return Err(Fault::DivisionByZero);
+        }
+        let int = |r: Option<i32>| r.map(Const::Int).ok_or(Fault::Overflow);
+        match self {
+            Prim::Add => int(a.checked_add(b)),
+            Prim::Sub => int(a.checked_sub(b)),
+            Prim::Mul => int(a.checked_mul(b)),
+            Prim::Div => int(a.checked_div(b)),
+            Prim::Mod => int(a.checked_rem(b)),
+            Prim::Eq => Ok(Const::Bool(a == b)),
+            Prim::Ne => Ok(Const::Bool(a != b)),
+            Prim::Lt => Ok(Const::Bool(a < b)),
+            Prim::Le => Ok(Const::Bool(a <= b)),
+            Prim::Gt => Ok(Const::Bool(a > b)),
+            Prim::Ge => Ok(Const::Bool(a >= b)),
+            Prim::If | Prim::Exit => Err(Fault::Operands),
+        }
+    }
+
+    fn of_floats(self, a: f32, b: f32) -> Result<Const, Fault> {
+        Ok(match self {
+            Prim::Add => Const::Float(a + b),
+            Prim::Sub => Const::Float(a - b),
+            Prim::Mul => Const::Float(a * b),
+            Prim::Div => Const::Float(a / b),
+            Prim::Eq => Const::Bool(a == b),
+            Prim::Ne => Const::Bool(a != b),
+            Prim::Lt => Const::Bool(a < b),
+            Prim::Le => Const::Bool(a <= b),
+            Prim::Gt => Const::Bool(a > b),
+            Prim::Ge => Const::Bool(a >= b),
+            Prim::Mod | Prim::If | Prim::Exit => return Err(Fault::Operands),
+        })
+    }
+}
