@@ -1,4 +1,4 @@
-//! Dynamic staging: stages are values that say when code runs: the calculus, and its evaluators.
+//! Dynamic staging: stages are values that say when code runs: the calculus, its evaluators, and the language DeepCPS.
 //!
 //! Of Danilewski and others, "Specialization through Dynamic Staging" (GPCE 2014; seed 004).
 //!
@@ -17,13 +17,29 @@
 //!
 //! **`fix`, by the rules.** `[e] fix x = λ in b` is executed when `b` waits, so within `b` a call of `x` must be staged on `x`: `b` is evaluated before `x` is bound.
 //! The same holds within a recursive function: a call unfolds it to a `fix`, whose `b` is the function's body.
+//!
+//! **DeepCPS** ([`deepcps`]). Text to terms, with names and types, in one pass; [`evaluate`](mod@evaluate) runs the machine and words what is wrong.
+//!
+//! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `build`, `emit` and `explain` take files
+//! `.deepcps`.
+//!
+//! **Limitations.** Staged-C is missing, and of DeepCPS arrays, aggregates, output and `compile`; of mathematical functions there is `sqrt`. `int` and
+//! `float` have 32 bits. An integer literal is a `float` only where that is known when it is read. A program is one file, without functions in Impala.
+//! There is no `nyala fmt`, `test`, `doc` or language server, and no C header. A residual body that would have to run before what is around it does not become code. Memory
+//! of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]
 
+pub mod deepcps;
+pub mod diagnostics;
+pub mod evaluate;
+mod lexer;
+pub mod lower;
 pub mod machine;
 pub mod outcome;
 pub mod prim;
 pub mod print;
 pub mod reference;
 pub mod term;
+mod types;
 
 pub use outcome::{Exceeded, Limits, Outcome, Stuck, Why};

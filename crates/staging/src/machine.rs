@@ -18,7 +18,7 @@
 //! Nothing recurses on the depth of terms, but on that of staging expressions, which is bounded.
 
 use crate::outcome::{Exceeded, Limits, Outcome, Stuck, Why};
-use crate::prim::{Prim, Step};
+use crate::prim::{Fault, Prim, Step};
 use crate::term::{Body, BodyNode, Const, Lam, Stage, StageNode, Terms, Value as Term, Var};
 use nyala_base::{Span, define_id};
 use rustc_hash::FxHashMap;
@@ -60,8 +60,8 @@ struct ClosureData {
     node: Node,
     /// The first of the node's captured values, in `Machine::captured`.
     captured: u32,
-    /// Mentions no unknown.
-    ground: bool,
+    /// The unknown with the greatest id that it mentions, plus 1; 0 if it mentions none.
+    newest: u32,
     /// May contain active bodies.
     hot: bool,
 }
@@ -109,6 +109,8 @@ struct Machine<'t> {
     operands: Vec<Value>,
     /// The value of each variable of the code that is being copied; unknowns stand for themselves.
     table: Vec<Value>,
+    /// Of the variables that `table` binds to anything but themselves, the least id, plus 1: what mentions smaller ones only is not copied.
+    oldest_bound: u32,
     /// For each variable, the last search that met it.
     met: Vec<u32>,
     search: u32,
@@ -128,6 +130,7 @@ pub fn run(terms: &mut Terms, program: Body, limits: Limits) -> Result<Outcome, 
         codes: Vec::new(),
         operands: Vec::new(),
         table: Vec::new(),
+        oldest_bound: u32::MAX,
         met: Vec::new(),
         search: 0,
         always,
@@ -201,17 +204,17 @@ impl Machine<'_> {
     }
 
     fn closure(&mut self, node: Node, captured: &[Value], hot: bool) -> Value {
-        let ground = captured.iter().all(|&v| self.is_ground(v));
-        self.closures.push(ClosureData { node, captured: self.captured.len() as u32, ground, hot });
+        let newest = captured.iter().map(|&v| self.newest(v)).max().unwrap_or(0);
+        self.closures.push(ClosureData { node, captured: self.captured.len() as u32, newest, hot });
         self.captured.extend_from_slice(captured);
         Value::Closure(Closure((self.closures.len() - 1) as u32))
     }
 
-    fn is_ground(&self, value: Value) -> bool {
+    fn newest(&self, value: Value) -> u32 {
         match value {
-            Value::Const(_) => true,
-            Value::Var(_) => false,
-            Value::Closure(c) => self.closures[c.0 as usize].ground,
+            Value::Const(_) => 0,
+            Value::Var(x) => x.0 + 1,
+            Value::Closure(c) => self.closures[c.0 as usize].newest,
         }
     }
 
@@ -254,10 +257,10 @@ impl Machine<'_> {
             }
         }
         while let Some(c) = work.pop() {
-            let ClosureData { node, captured, ground, hot: of_closure } = self.closures[c.0 as usize];
+            let ClosureData { node, captured, newest, hot: of_closure } = self.closures[c.0 as usize];
             hot |= of_closure;
             self.work += 1;
-            if ground {
+            if newest == 0 {
                 continue;
             }
             self.work += self.nodes[node.0 as usize].free.len() as u64;
@@ -269,7 +272,7 @@ impl Machine<'_> {
                         note(&mut self.met, x, is_staged);
                     }
                     Value::Closure(inner) => {
-                        if !self.closures[inner.0 as usize].ground && visited.insert(inner, ()).is_none() {
+                        if self.closures[inner.0 as usize].newest > 0 && visited.insert(inner, ()).is_none() {
                             work.push(inner);
                         }
                     }
@@ -310,17 +313,33 @@ impl Machine<'_> {
 
     /// A new unknown with the name of another variable.
     fn fresh_like(&mut self, var: Var) -> Var {
-        let name = self.terms.name(var).cloned();
-        let new = self.terms.var(name);
+        let new = self.terms.var_like(var);
         self.grow();
         new
     }
 
+    fn bind(&mut self, x: Var, value: Value) {
+        self.table[x.0 as usize] = value;
+        if value != Value::Var(x) {
+            self.oldest_bound = self.oldest_bound.min(x.0 + 1);
+        }
+    }
+
+    /// Begins to bind the variables of another function.
     fn bind_captured(&mut self, closure: Closure) {
         let ClosureData { node, captured, .. } = self.closures[closure.0 as usize];
         self.work += self.nodes[node.0 as usize].free.len() as u64;
-        for (i, &x) in self.nodes[node.0 as usize].free.iter().enumerate() {
-            self.table[x.0 as usize] = self.captured[captured as usize + i];
+        self.oldest_bound = u32::MAX;
+        for i in 0..self.nodes[node.0 as usize].free.len() {
+            let x = self.nodes[node.0 as usize].free[i];
+            self.bind(x, self.captured[captured as usize + i]);
+        }
+    }
+
+    fn bind_params(&mut self, node: Node, values: impl Fn(usize) -> Value) {
+        for i in 0..self.nodes[node.0 as usize].params.len() {
+            let x = self.nodes[node.0 as usize].params[i];
+            self.bind(x, values(i));
         }
     }
 
@@ -350,22 +369,26 @@ impl Machine<'_> {
         match value {
             Value::Const(_) => value,
             Value::Var(x) => self.table[x.0 as usize],
-            Value::Closure(c) if self.closures[c.0 as usize].ground => value,
+            Value::Closure(_) if !self.mentions_bound(value) => value,
             Value::Closure(c) => {
-                // Nearly all closures capture variables and what mentions none.
-                let nested = self.captured(c).iter().any(|&v| matches!(v, Value::Closure(_)) && !self.is_ground(v));
+                // Nearly all closures capture variables, and functions that need no copy.
+                let nested = self.captured(c).iter().any(|&v| matches!(v, Value::Closure(_)) && self.mentions_bound(v));
                 if nested { self.resolve_nested(c) } else { self.resolve_closure(c, &FxHashMap::default()) }
             }
         }
     }
 
-    /// `done` has the closures that `closure` captures, unless they are ground.
+    fn mentions_bound(&self, value: Value) -> bool {
+        self.newest(value) >= self.oldest_bound
+    }
+
+    /// `done` has the closures that `closure` captures, but those that need no copy.
     fn resolve_closure(&mut self, closure: Closure, done: &FxHashMap<Closure, Value>) -> Value {
         let ClosureData { node, captured, mut hot, .. } = self.closures[closure.0 as usize];
         let start = self.captured.len();
         self.work += self.nodes[node.0 as usize].free.len() as u64;
         let data = &self.nodes[node.0 as usize];
-        let mut ground = true;
+        let mut newest = 0;
         for i in 0..data.free.len() {
             let new = match self.captured[captured as usize + i] {
                 old @ Value::Const(_) => old,
@@ -376,18 +399,18 @@ impl Machine<'_> {
                 }
                 old @ Value::Closure(inner) => done.get(&inner).copied().unwrap_or(old),
             };
-            match new {
-                Value::Const(_) => (),
-                Value::Var(_) => ground = false,
+            newest = newest.max(match new {
+                Value::Const(_) => 0,
+                Value::Var(x) => x.0 + 1,
                 Value::Closure(inner) => {
                     let inner = self.closures[inner.0 as usize];
-                    ground &= inner.ground;
                     hot |= inner.hot;
+                    inner.newest
                 }
-            }
+            });
             self.captured.push(new);
         }
-        self.closures.push(ClosureData { node, captured: start as u32, ground, hot });
+        self.closures.push(ClosureData { node, captured: start as u32, newest, hot });
         Value::Closure(Closure((self.closures.len() - 1) as u32))
     }
 
@@ -400,7 +423,7 @@ impl Machine<'_> {
             if !done.contains_key(&c) {
                 for &v in self.captured(c) {
                     if let Value::Closure(inner) = v
-                        && !self.closures[inner.0 as usize].ground
+                        && self.mentions_bound(v)
                         && !done.contains_key(&inner)
                     {
                         work.push(inner);
@@ -424,7 +447,7 @@ impl Machine<'_> {
             Kind::Apply => Kind::Apply,
             Kind::Fix(x) => {
                 let new = self.fresh_like(x);
-                self.table[x.0 as usize] = Value::Var(new);
+                self.bind(x, Value::Var(new));
                 Kind::Fix(new)
             }
         };
@@ -439,6 +462,16 @@ impl Machine<'_> {
         }
     }
 
+    /// Binds variables in a body that is in a frame already.
+    fn resolve_frame(&mut self, frame: &mut Frame) {
+        self.work += 1 + frame.operands.len() as u64;
+        frame.stage = self.resolve_stage(frame.stage);
+        for i in 0..frame.operands.len() {
+            frame.operands[i] = self.resolve(frame.operands[i]);
+        }
+        frame.next = 0;
+    }
+
     /// A frame for the body of a function that nobody has called: its parameters are new unknowns, or all of them `named`.
     fn open(&mut self, closure: Closure, born: u64, named: Option<Var>) -> Frame {
         let node = self.closures[closure.0 as usize].node;
@@ -448,7 +481,7 @@ impl Machine<'_> {
         self.bind_captured(closure);
         let mut fresh = |x: Var, named: Option<Var>| {
             let new = named.unwrap_or_else(|| self.fresh_like(x));
-            self.table[x.0 as usize] = Value::Var(new);
+            self.bind(x, Value::Var(new));
             new
         };
         let new_stage = fresh(stage, None);
@@ -515,10 +548,41 @@ impl Machine<'_> {
                     }
                     Ok(false) => (),
                     Err(why) => {
-                        stuck.push(Stuck { span: frame.span, why });
+                        let missing = match why {
+                            Why::UnboundCallee => Some(frame.operands[0]),
+                            Why::Fault(_, Fault::Unbound(i)) => Some(frame.operands[i + 1]),
+                            _ => None,
+                        };
+                        let missing = missing.and_then(|v| if let Value::Var(x) = v { Some(x) } else { None });
+                        stuck.push(Stuck { span: frame.span, why, missing });
                         frame.blocked = true;
                     }
                 }
+            }
+            // What follows a `fix` that is executed now need not become a node.
+            if let Some(around) = outer.last()
+                && let Kind::Fix(var) = around.kind
+                && around.next == 1
+                && !around.blocked
+                && !frame.blocked
+                && self.terms.is_active(around.stage)
+            {
+                if steps == self.limits.steps {
+                    return Err(Exceeded::Steps(around.span));
+                }
+                let function = self.unfold(around, var);
+                let names = frame.lambda.take().map_or(Box::default(), |(params, _)| params);
+                self.oldest_bound = u32::MAX;
+                for &x in &names {
+                    self.bind(x, function);
+                }
+                self.resolve_frame(&mut frame);
+                let around = outer.pop().expect("looked at");
+                frame.lambda = around.lambda;
+                steps += 1;
+                frame.ready = frame.ready.max(around.ready) + 1;
+                frame.born = frame.ready;
+                continue;
             }
             // It stays. A function that it was the body of is an operand around it.
             let code = self.code(frame.kind, frame.stage, &frame.operands, frame.span);
@@ -550,9 +614,7 @@ impl Machine<'_> {
             let Value::Closure(rest) = frame.operands[1] else { unreachable!("what follows `fix` is code") };
             let node = self.closures[rest.0 as usize].node;
             self.bind_captured(rest);
-            for &x in &self.nodes[node.0 as usize].params {
-                self.table[x.0 as usize] = function;
-            }
+            self.bind_params(node, |_| function);
             self.copy_head(self.nodes[node.0 as usize].code, frame);
             return Ok(true);
         }
@@ -564,12 +626,10 @@ impl Machine<'_> {
                 if data.params.len() != args.len() {
                     return Err(Why::Arguments { expected: data.params.len(), found: args.len() });
                 }
-                for (x, &v) in data.params.iter().zip(args) {
-                    self.table[x.0 as usize] = v;
-                }
-                self.table[data.stage.0 as usize] = Value::Const(Const::Stage(true));
-                let code = data.code;
+                let (stage, code) = (data.stage, data.code);
                 self.bind_captured(callee);
+                self.bind_params(node, |i| args[i]);
+                self.bind(stage, Value::Const(Const::Stage(true)));
                 self.copy_head(code, frame);
                 Ok(true)
             }

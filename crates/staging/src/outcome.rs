@@ -3,7 +3,7 @@
 //! Separate, since the two are compared by it.
 
 use crate::prim::{Fault, Prim};
-use crate::term::Body;
+use crate::term::{Body, Var};
 use nyala_base::Span;
 
 /// Bounds on one evaluation.
@@ -15,9 +15,17 @@ pub struct Limits {
     pub size: usize,
 }
 
+impl Limits {
+    /// That many times as much as by default.
+    pub fn times(budget: f64) -> Limits {
+        let Limits { steps, size } = Limits::default();
+        Limits { steps: (steps as f64 * budget) as u64, size: (size as f64 * budget) as usize }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { steps: 20_000_000, size: 100_000_000 }
+        Limits { steps: 4_000_000, size: 50_000_000 }
     }
 }
 
@@ -50,6 +58,8 @@ pub struct Outcome {
 pub struct Stuck {
     pub span: Span,
     pub why: Why,
+    /// The variable that is not bound.
+    pub missing: Option<Var>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -7,14 +7,6 @@
 
 use crate::term::Const;
 
-/// The type of an operand or result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scalar {
-    Bool,
-    Int,
-    Float,
-}
-
 macro_rules! prims {
     ($($(#[$meta:meta])* $prim:ident, $name:literal;)*) => {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,6 +36,14 @@ prims! {
     Le, "<=";
     Gt, ">";
     Ge, ">=";
+    And, "and";
+    Or, "or";
+    Not, "not";
+    Sqrt, "sqrt";
+    /// The nearest `float`.
+    ToFloat, "to_float";
+    /// Toward zero; the nearest `int` of a number that is out of range, 0 of NaN.
+    ToInt, "to_int";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
     /// Ends the program; its arguments are the results.
@@ -78,12 +78,22 @@ impl Prim {
         Prim::ALL.iter().copied().find(|p| p.name() == name)
     }
 
-    /// The number of arguments, the continuation included; `exit` takes any.
-    pub fn arity(self) -> Option<usize> {
+    /// How many arguments have to be known; a continuation follows, two after `if`. `exit` takes any arguments.
+    pub fn n_operands(self) -> usize {
         match self {
-            Prim::Exit => None,
-            _ => Some(3),
+            Prim::Exit => 0,
+            Prim::Not | Prim::Sqrt | Prim::ToFloat | Prim::ToInt | Prim::If => 1,
+            _ => 2,
         }
+    }
+
+    pub fn n_args(self) -> usize {
+        self.n_operands() + if self == Prim::If { 2 } else { 1 }
+    }
+
+    /// Stands between its operands.
+    pub fn is_infix(self) -> bool {
+        self.n_operands() == 2
     }
 
     /// The step that `self` takes with these arguments, `None` where one is no constant.
@@ -91,28 +101,31 @@ impl Prim {
         if self == Prim::Exit {
             return Ok(Step::Exit);
         }
-        if args.len() != 3 {
+        if args.len() != self.n_args() {
             return Err(Fault::Operands);
         }
-        let n_operands = if self == Prim::If { 1 } else { 2 };
-        if let Some(unbound) = (0..n_operands).find(|&i| !is_bound(i)) {
+        let operands = &args[..self.n_operands()];
+        if let Some(unbound) = (0..operands.len()).find(|&i| !is_bound(i)) {
             return Err(Fault::Unbound(unbound));
         }
-        if self == Prim::If {
-            return match args[0] {
-                Some(Const::Bool(true)) => Ok(Step::Call(1)),
-                Some(Const::Bool(false)) => Ok(Step::Call(2)),
-                _ => Err(Fault::Operands),
-            };
-        }
-        match (args[0], args[1]) {
-            (Some(Const::Int(a)), Some(Const::Int(b))) => self.of_ints(a, b),
-            (Some(Const::Float(a)), Some(Const::Float(b))) => self.of_floats(a, b),
-            (Some(Const::Bool(a)), Some(Const::Bool(b))) if self == Prim::Eq => Ok(Const::Bool(a == b)),
-            (Some(Const::Bool(a)), Some(Const::Bool(b))) if self == Prim::Ne => Ok(Const::Bool(a != b)),
-            _ => Err(Fault::Operands),
-        }
-        .map(Step::Result)
+        let result = match *operands {
+            [Some(Const::Bool(c))] if self == Prim::If => return Ok(Step::Call(if c { 1 } else { 2 })),
+            [Some(Const::Bool(a))] if self == Prim::Not => Const::Bool(!a),
+            [Some(Const::Float(a))] if self == Prim::Sqrt => Const::Float(a.sqrt()),
+            [Some(Const::Int(a))] if self == Prim::ToFloat => Const::Float(a as f32),
+            [Some(Const::Float(a))] if self == Prim::ToInt => Const::Int(a as i32),
+            [Some(Const::Int(a)), Some(Const::Int(b))] => self.of_ints(a, b)?,
+            [Some(Const::Float(a)), Some(Const::Float(b))] => self.of_floats(a, b)?,
+            [Some(Const::Bool(a)), Some(Const::Bool(b))] => Const::Bool(match self {
+                Prim::And => a && b,
+                Prim::Or => a || b,
+                Prim::Eq => a == b,
+                Prim::Ne => a != b,
+                _ => return Err(Fault::Operands),
+            }),
+            _ => return Err(Fault::Operands),
+        };
+        Ok(Step::Result(result))
     }
 
     fn of_ints(self, a: i32, b: i32) -> Result<Const, Fault> {
@@ -132,7 +145,7 @@ impl Prim {
             Prim::Le => Ok(Const::Bool(a <= b)),
             Prim::Gt => Ok(Const::Bool(a > b)),
             Prim::Ge => Ok(Const::Bool(a >= b)),
-            Prim::If | Prim::Exit => Err(Fault::Operands),
+            _ => Err(Fault::Operands),
         }
     }
 
@@ -148,7 +161,7 @@ impl Prim {
             Prim::Le => Const::Bool(a <= b),
             Prim::Gt => Const::Bool(a > b),
             Prim::Ge => Const::Bool(a >= b),
-            Prim::Mod | Prim::If | Prim::Exit => return Err(Fault::Operands),
+            _ => return Err(Fault::Operands),
         })
     }
 }

@@ -9,9 +9,11 @@ use crate::prim::Prim;
 use crate::term::{Body, BodyNode, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 enum Item {
     Text(&'static str),
+    Name(Arc<str>),
     NewLine(usize),
     /// With the stage that is natural there, `None` for the program; indentation.
     Body(Body, Option<Var>, usize),
@@ -31,29 +33,54 @@ struct Printer<'t> {
     shown: FxHashSet<Var>,
 }
 
+/// The text of `let NAME` for each of the results that a program ends with.
+pub fn print_results(terms: &Terms, names: &[Arc<str>], results: &[Value]) -> String {
+    let mut printer = Printer::new(terms);
+    for value in results {
+        if let Value::Lam(lam) = *value {
+            let node = terms.lam_node(lam);
+            printer.find_shown(node.body, Some(node.stage));
+        }
+    }
+    printer.taken.extend(names.iter().map(|n| n.to_string()));
+    for (name, &value) in names.iter().zip(results) {
+        printer.print(vec![
+            Item::Text("\n"),
+            Item::Value(value, 0),
+            Item::Text(" "),
+            Item::Name(name.clone()),
+            Item::Text("let "),
+        ]);
+    }
+    printer.out
+}
+
 /// The text of a closed body, or of one whose free variables have names. Ends with a newline.
 pub fn print(terms: &Terms, body: Body) -> String {
-    let taken = Prim::ALL.iter().map(|p| p.name()).chain(WORDS.iter().copied()).map(String::from).collect();
-    let mut printer = Printer {
-        terms,
-        out: String::new(),
-        names: FxHashMap::default(),
-        taken,
-        numbers: FxHashMap::default(),
-        shown: FxHashSet::default(),
-    };
-    printer.find_shown(body);
-    printer.print(body);
+    let mut printer = Printer::new(terms);
+    printer.find_shown(body, None);
+    printer.print(vec![Item::Text("\n"), Item::Body(body, None, 0)]);
     printer.out
 }
 
 /// Words that are no names.
-pub const WORDS: [&str; 12] =
-    ["let", "fix", "def", "fn", "stage", "bool", "int", "float", "always", "never", "true", "false"];
+pub const WORDS: [&str; 11] = ["let", "fix", "fn", "stage", "bool", "int", "float", "always", "never", "true", "false"];
 
 impl Printer<'_> {
-    fn find_shown(&mut self, body: Body) {
-        let mut work = vec![(body, None)];
+    fn new(terms: &Terms) -> Printer<'_> {
+        let taken = Prim::ALL.iter().map(|p| p.name()).chain(WORDS.iter().copied()).map(String::from).collect();
+        Printer {
+            terms,
+            out: String::new(),
+            names: FxHashMap::default(),
+            taken,
+            numbers: FxHashMap::default(),
+            shown: FxHashSet::default(),
+        }
+    }
+
+    fn find_shown(&mut self, body: Body, natural: Option<Var>) {
+        let mut work = vec![(body, natural)];
         let mut visited: FxHashSet<(Body, Option<Var>)> = FxHashSet::default();
         while let Some((body, natural)) = work.pop() {
             if !visited.insert((body, natural)) {
@@ -184,11 +211,11 @@ impl Printer<'_> {
         }
     }
 
-    fn print(&mut self, body: Body) {
-        let mut work = vec![Item::Text("\n"), Item::Body(body, None, 0)];
+    fn print(&mut self, mut work: Vec<Item>) {
         while let Some(item) = work.pop() {
             match item {
                 Item::Text(text) => self.out += text,
+                Item::Name(name) => self.out += &name,
                 Item::NewLine(indent) => {
                     self.out.push('\n');
                     self.out.extend(std::iter::repeat_n("  ", indent));
@@ -235,7 +262,7 @@ impl Printer<'_> {
                     work.extend([Item::Last(last, indent), Item::Text(" ")]);
                 }
                 match (*callee, others) {
-                    (Value::Const(Const::Prim(prim)), &[a, b]) if last.is_some() && prim.is_sign() => {
+                    (Value::Const(Const::Prim(prim)), &[a, b]) if last.is_some() && prim.is_infix() => {
                         work.extend([
                             Item::Value(b, indent),
                             Item::Text(" "),
@@ -263,12 +290,5 @@ impl Printer<'_> {
                 ]);
             }
         }
-    }
-}
-
-impl Prim {
-    /// Stands between its operands.
-    pub fn is_sign(self) -> bool {
-        !matches!(self, Prim::If | Prim::Exit)
     }
 }

@@ -8,7 +8,7 @@
 //! deeper ones than [`MAX_DEPTH`] are refused.
 
 use crate::outcome::{Exceeded, Limits, Outcome, Stuck, Why};
-use crate::prim::Step;
+use crate::prim::{Fault, Step};
 use crate::term::{Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use nyala_base::Span;
 use rustc_hash::FxHashMap;
@@ -95,7 +95,7 @@ impl Reference<'_> {
                 }
                 Ok(None) => body,
                 Err(why) => {
-                    self.stuck.push(Stuck { span, why });
+                    self.stuck.push(Stuck { span, why, missing: missing(&node, why) });
                     body
                 }
             }
@@ -165,7 +165,7 @@ impl Reference<'_> {
                 // λ[y] x̄. [y and e] fix x = λ[y] x̄. b in b. The inner λ gets other names, since names are unique.
                 let LamNode { stage: y, params, body } = self.terms.lam_node(lam).clone();
                 let inner = self.copy(&Map::default(), lam);
-                let var2 = self.rename(var);
+                let var2 = self.terms.var_like(var);
                 let inner = self.copy(&Map::from_iter([(var, Value::Var(var2))]), inner);
                 let body = self.substitute(&Map::from_iter([(var, Value::Var(var2))]), body);
                 let of_y = self.terms.stage(StageNode::Var(y));
@@ -175,11 +175,6 @@ impl Reference<'_> {
                 Ok(Some(self.substitute(&Map::from_iter([(var, Value::Lam(unfolded))]), rest)))
             }
         }
-    }
-
-    fn rename(&mut self, var: Var) -> Var {
-        let name = self.terms.name(var).cloned();
-        self.terms.var(name)
     }
 
     /// Replaces variables in a body, each occurrence by a copy of its own.
@@ -239,9 +234,9 @@ impl Reference<'_> {
     fn copy(&mut self, map: &Map, lam: Lam) -> Lam {
         let LamNode { stage, params, body } = self.terms.lam_node(lam).clone();
         let mut map = map.clone();
-        let new_stage = self.rename(stage);
+        let new_stage = self.terms.var_like(stage);
         map.insert(stage, Value::Var(new_stage));
-        let new_params: Vec<Var> = params.iter().map(|&p| self.rename(p)).collect();
+        let new_params: Vec<Var> = params.iter().map(|&p| self.terms.var_like(p)).collect();
         map.extend(params.iter().copied().zip(new_params.iter().map(|&p| Value::Var(p))));
         let body = self.copy_body(&map, body);
         self.terms.lam(new_stage, new_params, body)
@@ -266,7 +261,7 @@ impl Reference<'_> {
             BodyNode::Fix { stage, var, lam, rest } => {
                 let stage = self.substitute_stage(map, stage);
                 let mut map = map.clone();
-                let new_var = self.rename(var);
+                let new_var = self.terms.var_like(var);
                 map.insert(var, Value::Var(new_var));
                 let lam = self.copy(&map, lam);
                 let rest = self.copy_body(&map, rest);
@@ -274,4 +269,15 @@ impl Reference<'_> {
             }
         }
     }
+}
+
+/// The variable that is not bound.
+fn missing(node: &BodyNode, why: Why) -> Option<Var> {
+    let BodyNode::Apply { callee, args, .. } = node else { return None };
+    let value = match why {
+        Why::UnboundCallee => *callee,
+        Why::Fault(_, Fault::Unbound(i)) => args[i],
+        _ => return None,
+    };
+    if let Value::Var(x) = value { Some(x) } else { None }
 }

@@ -94,7 +94,8 @@ impl BodyNode {
 
 #[derive(Default)]
 pub struct Terms {
-    names: Vec<Option<Arc<str>>>,
+    /// The name, and the variable of the source that it is a copy of.
+    vars: Vec<(Option<Arc<str>>, Var)>,
     lams: Vec<LamNode>,
     bodies: Vec<(BodyNode, Span)>,
     stages: Vec<(StageNode, u32)>,
@@ -102,16 +103,29 @@ pub struct Terms {
 
 impl Terms {
     pub fn var(&mut self, name: Option<Arc<str>>) -> Var {
-        self.names.push(name);
-        Var((self.names.len() - 1) as u32)
+        let var = Var(self.vars.len() as u32);
+        self.vars.push((name, var));
+        var
+    }
+
+    /// Another variable, for a copy of what binds this one.
+    pub fn var_like(&mut self, var: Var) -> Var {
+        let copy = self.vars[var.0 as usize].clone();
+        self.vars.push(copy);
+        Var(self.vars.len() as u32 - 1)
     }
 
     pub fn n_vars(&self) -> usize {
-        self.names.len()
+        self.vars.len()
     }
 
     pub fn name(&self, var: Var) -> Option<&Arc<str>> {
-        self.names[var.0 as usize].as_ref()
+        self.vars[var.0 as usize].0.as_ref()
+    }
+
+    /// The variable of the source that `var` is a copy of.
+    pub fn origin(&self, var: Var) -> Var {
+        self.vars[var.0 as usize].1
     }
 
     pub fn lam(&mut self, stage: Var, params: impl Into<Box<[Var]>>, body: Body) -> Lam {

@@ -1,3 +1,5 @@
 //! All tests of this crate, in one executable.
 
+mod programs;
 mod random;
+mod steps;
