@@ -93,7 +93,6 @@ fn diagnostic(terms: &Terms, stuck: &Stuck, signatures: &Signatures) -> Diagnost
     match stuck.why {
         Why::UnboundCallee | Why::Fault(_, Fault::Unbound(_)) => unbound(),
         Why::Fault(prim, fault) => stuck_body::fault(stuck.span, prim, fault),
-        Why::ExitInside => stuck_body::exit_inside(stuck.span),
         Why::NotAFunction | Why::Arguments { .. } => stuck_body::not_callable(stuck.span),
     }
 }

@@ -233,7 +233,7 @@ impl Machine<'_> {
         let mut found: Vec<Var> = Vec::new();
         let mut stages: Vec<Var> = Vec::new();
         self.stage_vars(data.stage, &mut stages);
-        let mut hot = self.terms.is_active(data.stage);
+        let mut hot = self.is_redex(data.kind, data.stage, self.operands.get(data.operands.0 as usize));
         let mut note = |met: &mut Vec<u32>, x: Var, is_staged: bool| {
             let met = &mut met[x.0 as usize];
             if *met < seen {
@@ -287,6 +287,12 @@ impl Machine<'_> {
         let staged: Box<[bool]> = all.map(|x| self.met[x.0 as usize] == staged).collect();
         self.nodes.push(NodeData { params, stage, free, staged, hot, code, unfolded: None });
         Node((self.nodes.len() - 1) as u32)
+    }
+
+    /// As [`Terms::is_redex`].
+    fn is_redex(&self, kind: Kind, stage: Stage, callee: Option<&Value>) -> bool {
+        let is_exit = kind == Kind::Apply && callee == Some(&Value::Const(Const::Prim(Prim::Exit)));
+        !is_exit && self.terms.is_active(stage)
     }
 
     fn stage_vars(&self, stage: Stage, out: &mut Vec<Var>) {
@@ -535,18 +541,17 @@ impl Machine<'_> {
             if self.is_too_large() {
                 return Err(Exceeded::Size(frame.span));
             }
-            if !frame.blocked && self.terms.is_active(frame.stage) {
+            if !frame.blocked && self.is_redex(frame.kind, frame.stage, frame.operands.first()) {
                 if steps == self.limits.steps {
                     return Err(Exceeded::Steps(frame.span));
                 }
                 match self.execute(&mut frame) {
-                    Ok(true) => {
+                    Ok(()) => {
                         steps += 1;
                         frame.ready += 1;
                         frame.born = frame.ready;
                         continue;
                     }
-                    Ok(false) => (),
                     Err(why) => {
                         let missing = match why {
                             Why::UnboundCallee => Some(frame.operands[0]),
@@ -607,8 +612,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Executes an active body whose operands wait: the frame then has what it became. `false`: the program has ended.
-    fn execute(&mut self, frame: &mut Frame) -> Result<bool, Why> {
+    /// Executes an active body whose operands wait: the frame then has what it became.
+    fn execute(&mut self, frame: &mut Frame) -> Result<(), Why> {
         if let Kind::Fix(var) = frame.kind {
             let function = self.unfold(frame, var);
             let Value::Closure(rest) = frame.operands[1] else { unreachable!("what follows `fix` is code") };
@@ -616,7 +621,7 @@ impl Machine<'_> {
             self.bind_captured(rest);
             self.bind_params(node, |_| function);
             self.copy_head(self.nodes[node.0 as usize].code, frame);
-            return Ok(true);
+            return Ok(());
         }
         match frame.operands[0] {
             Value::Closure(callee) => {
@@ -631,18 +636,15 @@ impl Machine<'_> {
                 self.bind_params(node, |i| args[i]);
                 self.bind(stage, Value::Const(Const::Stage(true)));
                 self.copy_head(code, frame);
-                Ok(true)
+                Ok(())
             }
-            Value::Const(Const::Prim(prim)) => {
-                let is_program = frame.lambda.is_none();
-                self.execute_prim(prim, frame, is_program)
-            }
+            Value::Const(Const::Prim(prim)) => self.execute_prim(prim, frame),
             Value::Const(_) => Err(Why::NotAFunction),
             Value::Var(_) => Err(Why::UnboundCallee),
         }
     }
 
-    fn execute_prim(&mut self, prim: Prim, frame: &mut Frame, is_program: bool) -> Result<bool, Why> {
+    fn execute_prim(&mut self, prim: Prim, frame: &mut Frame) -> Result<(), Why> {
         let args = &frame.operands[1..];
         // No built-in function has more operands than two.
         let mut consts = [None; 3];
@@ -657,8 +659,6 @@ impl Machine<'_> {
             prim.step(&vec![None; args.len()], |_| true)
         };
         match step.map_err(|fault| Why::Fault(prim, fault))? {
-            Step::Exit if is_program => return Ok(false),
-            Step::Exit => return Err(Why::ExitInside),
             Step::Call(i) => {
                 let callee = args[i];
                 frame.operands.clear();
@@ -672,7 +672,7 @@ impl Machine<'_> {
         }
         frame.stage = self.always;
         frame.next = 0;
-        Ok(true)
+        Ok(())
     }
 
     /// What `[e] fix x = λ[y] x̄. b in …` binds to x: λ[y] x̄. [y and e] fix x = λ[y] x̄. b in b.

@@ -42,7 +42,7 @@ pub enum Exceeded {
 /// A program that has no more body to execute.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What is left. Its active bodies are those that are stuck, those around them, and `exit` as the whole program.
+    /// What is left. Its active bodies are those that are stuck, those around them, and `exit`.
     pub body: Body,
     /// Executed bodies.
     pub steps: u64,
@@ -74,6 +74,4 @@ pub enum Why {
         found: usize,
     },
     Fault(Prim, Fault),
-    /// `exit` is not the whole program, but within a function that nobody has called.
-    ExitInside,
 }

@@ -46,7 +46,7 @@ prims! {
     ToInt, "to_int";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
-    /// Ends the program; its arguments are the results.
+    /// Ends the program; its arguments are the results. No rule executes it, so it waits until it is the whole program.
     Exit, "exit";
 }
 
@@ -57,8 +57,6 @@ pub enum Step {
     Result(Const),
     /// The argument of that index is called without arguments.
     Call(usize),
-    /// The program ends.
-    Exit,
 }
 
 /// Why a call of a built-in function has no result.
@@ -98,10 +96,7 @@ impl Prim {
 
     /// The step that `self` takes with these arguments, `None` where one is no constant.
     pub fn step(self, args: &[Option<Const>], is_bound: impl Fn(usize) -> bool) -> Result<Step, Fault> {
-        if self == Prim::Exit {
-            return Ok(Step::Exit);
-        }
-        if args.len() != self.n_args() {
+        if self == Prim::Exit || args.len() != self.n_args() {
             return Err(Fault::Operands);
         }
         let operands = &args[..self.n_operands()];

@@ -4,7 +4,8 @@
 //! substitutes by copying, and gives each copy of a function new names.
 //!
 //! Of the rules it departs in one thing. A program in which one body is stuck takes no step, by the rules; here its other bodies are still
-//! executed, unless they are around the stuck one. So all that is wrong is found, and the result depends on no order. It recurses on terms:
+//! executed, unless they are around the stuck one. So all that is wrong is found, and the result depends on no order. `exit`, of which the rules say only
+//! that a program may end with it, waits wherever it is. It recurses on terms:
 //! deeper ones than [`MAX_DEPTH`] are refused.
 
 use crate::outcome::{Exceeded, Limits, Outcome, Stuck, Why};
@@ -33,7 +34,7 @@ pub fn run(terms: &mut Terms, program: Body, limits: Limits) -> Result<Outcome, 
     loop {
         reference.stuck.clear();
         let before = reference.steps;
-        let next = reference.rebuild(body, true)?;
+        let next = reference.rebuild(body)?;
         if reference.steps == before {
             return Ok(Outcome { body, steps: before, work: 0, rounds, stuck: reference.stuck });
         }
@@ -58,8 +59,7 @@ impl Reference<'_> {
 
     /// The judgment W of bodies.
     fn body_waits(&mut self, body: Body) -> Result<bool, Exceeded> {
-        let stage = self.terms.body_node(body).stage();
-        let waits = !self.terms.is_active(stage) && self.subterms_wait(body)?;
+        let waits = !self.terms.is_redex(self.terms.body_node(body)) && self.subterms_wait(body)?;
         Ok(waits)
     }
 
@@ -80,20 +80,19 @@ impl Reference<'_> {
         Ok(all)
     }
 
-    /// The rules →b: executes an active body whose subterms wait, and rebuilds any other. `is_program` says that it is the whole program.
-    fn rebuild(&mut self, body: Body, is_program: bool) -> Result<Body, Exceeded> {
+    /// The rules →b: executes an active body whose subterms wait, and rebuilds any other.
+    fn rebuild(&mut self, body: Body) -> Result<Body, Exceeded> {
         self.enter()?;
         let node = self.terms.body_node(body).clone();
-        let is_executed = self.terms.is_active(node.stage()) && self.subterms_wait(body)?;
+        let is_executed = self.terms.is_redex(&node) && self.subterms_wait(body)?;
         let span = self.terms.span(body);
         let new = if is_executed {
-            match self.evaluate(&node, span, is_program) {
-                Ok(Some(_)) if self.steps == self.limits.steps => return Err(Exceeded::Steps(span)),
-                Ok(Some(new)) => {
+            match self.evaluate(&node, span) {
+                Ok(_) if self.steps == self.limits.steps => return Err(Exceeded::Steps(span)),
+                Ok(new) => {
                     self.steps += 1;
                     new
                 }
-                Ok(None) => body,
                 Err(why) => {
                     self.stuck.push(Stuck { span, why, missing: missing(&node, why) });
                     body
@@ -108,7 +107,7 @@ impl Reference<'_> {
                 }
                 BodyNode::Fix { stage, var, lam, rest } => {
                     let lam = self.rebuild_lam(lam)?;
-                    let rest = self.rebuild(rest, false)?;
+                    let rest = self.rebuild(rest)?;
                     self.terms.fix(stage, var, lam, rest, span)
                 }
             }
@@ -129,12 +128,12 @@ impl Reference<'_> {
 
     fn rebuild_lam(&mut self, lam: Lam) -> Result<Lam, Exceeded> {
         let LamNode { stage, params, body } = self.terms.lam_node(lam).clone();
-        let body = self.rebuild(body, false)?;
+        let body = self.rebuild(body)?;
         Ok(self.terms.lam(stage, params, body))
     }
 
-    /// The rules of evaluation. `None`: the program has ended.
-    fn evaluate(&mut self, node: &BodyNode, span: Span, is_program: bool) -> Result<Option<Body>, Why> {
+    /// The rules of evaluation.
+    fn evaluate(&mut self, node: &BodyNode, span: Span) -> Result<Body, Why> {
         match *node {
             BodyNode::Apply { callee: Value::Lam(lam), ref args, .. } => {
                 let LamNode { stage, params, body } = self.terms.lam_node(lam).clone();
@@ -143,7 +142,7 @@ impl Reference<'_> {
                 }
                 let mut map: Map = params.iter().copied().zip(args.iter().copied()).collect();
                 map.insert(stage, Value::Const(Const::Stage(true)));
-                Ok(Some(self.substitute(&map, body)))
+                Ok(self.substitute(&map, body))
             }
             BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), ref args, .. } => {
                 let consts: Vec<Option<Const>> =
@@ -151,12 +150,8 @@ impl Reference<'_> {
                 let step = prim.step(&consts, |i| !matches!(args[i], Value::Var(_)));
                 let always = self.terms.stage(StageNode::Const(true));
                 match step.map_err(|fault| Why::Fault(prim, fault))? {
-                    Step::Exit if is_program => Ok(None),
-                    Step::Exit => Err(Why::ExitInside),
-                    Step::Call(i) => Ok(Some(self.terms.apply(always, args[i], [], span))),
-                    Step::Result(r) => {
-                        Ok(Some(self.terms.apply(always, args[args.len() - 1], [Value::Const(r)], span)))
-                    }
+                    Step::Call(i) => Ok(self.terms.apply(always, args[i], [], span)),
+                    Step::Result(r) => Ok(self.terms.apply(always, args[args.len() - 1], [Value::Const(r)], span)),
                 }
             }
             BodyNode::Apply { callee: Value::Const(_), .. } => Err(Why::NotAFunction),
@@ -172,7 +167,7 @@ impl Reference<'_> {
                 let stage = self.terms.stage(StageNode::And(of_y, stage));
                 let unfolded = self.terms.fix(stage, var2, inner, body, span);
                 let unfolded = self.terms.lam(y, params, unfolded);
-                Ok(Some(self.substitute(&Map::from_iter([(var, Value::Lam(unfolded))]), rest)))
+                Ok(self.substitute(&Map::from_iter([(var, Value::Lam(unfolded))]), rest))
             }
         }
     }

@@ -195,6 +195,12 @@ impl Terms {
         self.stages[stage.0 as usize].1
     }
 
+    /// Whether evaluation executes the body once its subterms wait. `exit` is what a program ends with, no rule executes it.
+    pub fn is_redex(&self, body: &BodyNode) -> bool {
+        let is_exit = matches!(body, BodyNode::Apply { callee: Value::Const(Const::Prim(Prim::Exit)), .. });
+        !is_exit && self.is_active(body.stage())
+    }
+
     /// The judgment A: whether the expression is active, while all its variables are unbound.
     pub fn is_active(&self, stage: Stage) -> bool {
         match self.stage_node(stage) {

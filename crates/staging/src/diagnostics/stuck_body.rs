@@ -20,8 +20,7 @@
 //! }
 //! ```
 //!
-//! `exit` ends the whole program, so it can't be executed within a function that nobody has called. A division by zero, and a sum that is no
-//! `int`, are faults of the program as they would be at run time.
+//! A division by zero, and a sum that is no `int`, are faults of the program as they would be at run time.
 
 use crate::prim::{Fault, Prim};
 use nyala_base::{Diagnostic, Span};
@@ -50,11 +49,6 @@ pub fn fault(span: Span, prim: Prim, fault: Fault) -> Diagnostic {
 pub fn never(span: Span) -> Diagnostic {
     Diagnostic::error("stuck-body", span, "this never runs: nothing makes its stage active")
         .hint("stage it on what a call of a function around it binds")
-}
-
-pub fn exit_inside(span: Span) -> Diagnostic {
-    Diagnostic::error("stuck-body", span, "`exit` is active within a function that nobody has called")
-        .hint("stage it on what the call of the function binds")
 }
 
 pub fn not_callable(span: Span) -> Diagnostic {

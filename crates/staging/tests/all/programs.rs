@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/deepcps")
 }
 
-fn programs() -> Vec<(String, String)> {
+pub fn programs() -> Vec<(String, String)> {
     let mut programs: Vec<_> = std::fs::read_dir(folder())
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())

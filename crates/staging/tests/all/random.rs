@@ -5,10 +5,10 @@ use nyala_staging::prim::Prim;
 use nyala_staging::term::{Body, Const, Stage, StageNode, Terms, Value, Var};
 use nyala_staging::{Exceeded, Limits, Outcome, machine, print, reference};
 
-struct Rng(u64);
+pub struct Rng(pub u64);
 
 impl Rng {
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         // splitmix64
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -126,7 +126,7 @@ impl Maker {
                 }
                 None => {
                     // A function that nobody has called can't end the program, but code of it may.
-                    if self.rng.below(12) > 0 {
+                    if self.rng.below(2) > 0 {
                         stage = self.terms.stage(StageNode::Const(false));
                     }
                     Value::Const(Const::Prim(Prim::Exit))

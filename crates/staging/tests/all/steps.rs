@@ -69,11 +69,23 @@ fn waiting(n: usize) -> String {
     format!("let f (int x, int x0, fn[int] ret) {{\n{calls}@x{n}: ret x{n}\n}}\nf 1 0 (r)\nexit r\n")
 }
 
+/// A loop, all of which is executed.
+fn looping(n: usize) -> String {
+    format!(
+        "let f (int n, fn[int] k) {{\n  n==0 (z)\n  if z () {{ k n }} ()\n  n-1 (m)\n  f m k\n}}\nf {n} (r)\nexit r\n"
+    )
+}
+
 #[test]
 fn staging_is_linear() {
     type Program = fn(usize) -> String;
-    let programs: [(&str, Program, u64); 4] =
-        [("unrolled", unrolled, 6), ("nested", nested, 4), ("straight", straight, 1), ("waiting", waiting, 1)];
+    let programs: [(&str, Program, u64); 5] = [
+        ("unrolled", unrolled, 6),
+        ("nested", nested, 4),
+        ("straight", straight, 1),
+        ("waiting", waiting, 1),
+        ("looping", looping, 6),
+    ];
     for (name, program, steps_each) in programs {
         let [few, many] = [1_000, 10_000].map(|n| {
             let outcome = residual(&program(n)).outcome;
