@@ -11,7 +11,8 @@
 //! function = head "{" body "}"
 //! head   = "(" [parameter {"," parameter}] ")" ["[" [name] "]"]
 //! parameter = [type] name | name ":" type
-//! type   = "bool" | "int" | "float" | "stage" | "fn" "[" [type {"," type}] "]"
+//! type   = "bool" | "int" | "float" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
+//! atom   = name | number | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
 //!
@@ -323,6 +324,9 @@ impl<'s> Reader<'s> {
     }
 
     fn is_type(&self) -> bool {
+        if self.at("[") {
+            return true;
+        }
         self.token().kind == Kind::Name && ["bool", "int", "float", "stage", "fn"].contains(&self.token().text)
     }
 
@@ -331,6 +335,11 @@ impl<'s> Reader<'s> {
             return self.unexpected("a type");
         }
         Ok(match self.next().text {
+            "[" => {
+                let of = self.nested(Self::ty)?;
+                self.expect("]")?;
+                self.types.add(TyNode::Array(of))
+            }
             "bool" => self.basic[BOOL],
             "int" => self.basic[INT],
             "float" => self.basic[FLOAT],
@@ -448,6 +457,18 @@ impl<'s> Reader<'s> {
                 let branch = self.types.add(TyNode::Fn([].into()));
                 return self.types.add(TyNode::Fn([bool, branch, branch].into()));
             }
+            Prim::At => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                (vec![self.types.add(TyNode::Array(of)), int], of)
+            }
+            Prim::Put => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                let array = self.types.add(TyNode::Array(of));
+                let then = self.types.add(TyNode::Fn([].into()));
+                return self.types.add(TyNode::Fn([array, int, of, then].into()));
+            }
             Prim::And | Prim::Or => (vec![bool, bool], bool),
             Prim::Not => (vec![bool], bool),
             Prim::Mod => (vec![int, int], int),
@@ -474,8 +495,8 @@ impl<'s> Reader<'s> {
     fn check_operands(&mut self) {
         for (prim, ty, span) in std::mem::take(&mut self.operands) {
             let fits = match self.types.get(ty) {
-                TyNode::Stage | TyNode::Fn(_) => false,
-                TyNode::Bool => matches!(prim, Prim::Eq | Prim::Ne),
+                TyNode::Stage | TyNode::Fn(_) | TyNode::Array(_) => false,
+                TyNode::Bool => matches!(prim, Prim::Eq | Prim::Ne | Prim::At | Prim::Put),
                 _ => true,
             };
             if !fits {
@@ -491,6 +512,7 @@ impl<'s> Reader<'s> {
         let token = self.token();
         match token.kind {
             Kind::Int | Kind::Float => true,
+            Kind::Sign => token.text == "{",
             Kind::Name => !["let", "fix", "fn", "stage", "bool", "int", "float"].contains(&token.text),
             _ => false,
         }
@@ -499,6 +521,9 @@ impl<'s> Reader<'s> {
     fn atom(&mut self) -> Read<Operand> {
         if !self.is_atom() {
             return self.unexpected("a value");
+        }
+        if self.at("{") {
+            return self.array();
         }
         let Token { kind, text, span } = self.next();
         let of = |value: Const, ty: usize| Operand { value: Value::Const(value), ty: self.basic[ty], span };
@@ -535,6 +560,50 @@ impl<'s> Reader<'s> {
         }
         self.faults.push(staging_name::error(span, text));
         Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span })
+    }
+
+    /// A constant array.
+    fn array(&mut self) -> Read<Operand> {
+        let open = self.expect("{")?;
+        let ty = self.types.open();
+        let mut elements: Vec<Const> = Vec::new();
+        let mut integers: Vec<Span> = Vec::new();
+        loop {
+            if self.at("{") || !self.is_atom() {
+                return self.unexpected("a number");
+            }
+            let operand = self.atom()?;
+            match operand.value {
+                Value::Const(c @ (Const::Int(_) | Const::Float(_) | Const::Bool(_))) => elements.push(c),
+                _ => {
+                    self.faults.push(staging_syntax::not_constant(operand.span));
+                    return Err(Reported);
+                }
+            }
+            if matches!(operand.value, Value::Const(Const::Int(_))) {
+                integers.push(operand.span);
+            } else {
+                self.unify(operand.span, operand.ty, ty);
+            }
+            if !self.eat(",") {
+                break;
+            }
+        }
+        // Integers among floats are floats.
+        let is_float = matches!(self.types.get(ty), TyNode::Float);
+        for span in integers {
+            let own = self.basic[if is_float { FLOAT } else { INT }];
+            self.unify(span, own, ty);
+        }
+        for element in &mut elements {
+            if let (true, &mut Const::Int(i)) = (is_float, &mut *element) {
+                *element = Const::Float(i as f32);
+            }
+        }
+        let span = open.to(self.expect("}")?);
+        let array = self.terms.array(elements);
+        let ty = self.types.add(TyNode::Array(ty));
+        Ok(Operand { value: Value::Const(Const::Array(array)), ty, span })
     }
 
     /// The built-in function of an operator, with how tightly it binds.

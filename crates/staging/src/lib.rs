@@ -23,7 +23,7 @@
 //! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `build`, `emit` and `explain` take files
 //! `.deepcps`.
 //!
-//! **Limitations.** Staged-C is missing, and of DeepCPS arrays, aggregates, output and `compile`; of mathematical functions there is `sqrt`. `int` and
+//! **Limitations.** Staged-C is missing, and of DeepCPS aggregates but arrays, output and `compile`; of mathematical functions there is `sqrt`. `int` and
 //! `float` have 32 bits. An integer literal is a `float` only where that is known when it is read. A program is one file, without functions in Impala.
 //! There is no `nyala fmt`, `test`, `doc` or language server, and no C header. A residual body that would have to run before what is around it does not become code. Memory
 //! of evaluation is not collected, but limited.

@@ -3,11 +3,11 @@
 //! Separate from the evaluator, which needs no types.
 //!
 //! A lambda becomes a continuation, a call a jump, and a built-in function an operation. Stages are left out: at run time a function is called with values for all
-//! its parameters, so its whole body is active. By the rules the deepest body is executed first then, so a body may stand where it stands
-//! only if it waits for what the function just around it binds. One that does not, and does more than compute a number, would have to run
-//! before what is around it: a `limitation`. A body that is not active even then never runs, which is an error.
+//! its parameters, so its whole body is active. By the rules the deepest body is executed first then. Bodies stay where they stand, so one that does not wait for
+//! what the function just around it binds runs later than by the rules. That does not show if it computes a number, nor if it loads one and no call or store
+//! is between; otherwise it is a `limitation`. A body that is not active even then never runs, which is an error.
 //!
-//! Exported are the functions that C can call: their parameters are numbers and `bool`s, but for the last, which takes at most one of these, their result.
+//! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which takes at most one number or `bool`, their result.
 //! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
 //! A program that ends with `exit n` is a function `main` with that result.
 
@@ -15,7 +15,7 @@ use crate::deepcps::Signatures;
 use crate::diagnostics::{staging_type, stuck_body};
 use crate::evaluate::Residual;
 use crate::prim::Prim;
-use crate::term::{Body, BodyNode, Const, Lam, Stage, StageNode, Terms, Value, Var};
+use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Sink, Span};
@@ -30,6 +30,9 @@ struct Lowering<'r> {
     signatures: &'r mut Signatures,
     world: &'r mut World,
     vals: FxHashMap<Var, Val>,
+    /// When a variable is bound: later ones have higher numbers.
+    times: FxHashMap<Var, u32>,
+    now: u32,
     /// Functions whose bodies are to be lowered.
     left: Vec<(Lam, Cont)>,
 }
@@ -46,6 +49,8 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         signatures: &mut residual.signatures,
         world,
         vals: FxHashMap::default(),
+        times: FxHashMap::default(),
+        now: 0,
         left: Vec::new(),
     };
     let lowered = match results.as_deref() {
@@ -87,7 +92,8 @@ impl Lowering<'_> {
         let params = self.terms.lam_node(lam).params.clone();
         let Some((&last, others)) = params.split_last() else { return Ok(()) };
         let types: Vec<TyNode> = others.iter().map(|&x| self.signatures.of(self.terms, x)).collect();
-        let are_numbers = types.iter().all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float));
+        let are_numbers =
+            types.iter().all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Array(_)));
         let TyNode::Fn(results) = self.signatures.of(self.terms, last) else { return Ok(()) };
         let result = match *results {
             [] => true,
@@ -105,9 +111,9 @@ impl Lowering<'_> {
     fn finish(&mut self) -> Lowered<()> {
         while let Some((lam, k)) = self.left.pop() {
             let node = self.terms.lam_node(lam).clone();
-            let mut own: Vec<Var> = node.params.to_vec();
-            own.push(node.stage);
-            self.body(node.body, own, k)?;
+            self.now += 1;
+            self.bind_at(self.now, &node);
+            self.body(node.body, k)?;
         }
         Ok(())
     }
@@ -120,7 +126,7 @@ impl Lowering<'_> {
             TyNode::Bool => self.world.types.bool(),
             TyNode::Int => self.world.types.i32(),
             TyNode::Float => self.world.types.prim(Scalar::F32),
-            TyNode::Fn(_) if depth == MAX_TYPE_DEPTH => {
+            TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_TYPE_DEPTH => {
                 return Err(Box::new(limitation::not_supported(
                     place,
                     "functions that take themselves",
@@ -135,6 +141,11 @@ impl Lowering<'_> {
                     }
                 }
                 self.world.types.cn(&types)
+            }
+            TyNode::Array(element) => {
+                let element = self.ty(element, of, depth + 1)?;
+                let array = self.world.types.indef_array(element);
+                self.world.types.ptr(array)
             }
             TyNode::Stage | TyNode::Open | TyNode::Error | TyNode::Same(_) => {
                 let name = self.terms.name(of).map_or("x", |n| n);
@@ -180,6 +191,7 @@ impl Lowering<'_> {
             Value::Const(Const::Bool(b)) => self.world.lit_bool(b),
             Value::Const(Const::Float(f)) => self.world.lit_prim(Scalar::F32, u64::from(f.to_bits())),
             Value::Const(Const::Stage(_)) => self.world.lit_bool(true),
+            Value::Const(Const::Array(array)) => self.array(array, span)?,
             Value::Const(Const::Prim(prim)) => {
                 return Err(Box::new(limitation::not_supported(
                     span,
@@ -198,39 +210,86 @@ impl Lowering<'_> {
         })
     }
 
+    /// The address of a constant array.
+    fn array(&mut self, array: Array, span: Span) -> Lowered<Val> {
+        let elements: Vec<Val> =
+            self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
+        let element = self.world.ty(elements[0]);
+        let ty = self.world.types.array(element, elements.len() as u64);
+        let init = self.world.op_ty(Op::Array, ty, &elements);
+        let global = self.world.declare_global("array", ty, false);
+        self.world.set_init(global, init);
+        let address = self.world.global_val(global);
+        let indefinite = self.world.types.indef_array(element);
+        let ptr = self.world.types.ptr(indefinite);
+        Ok(self.world.op_ty(Op::Bitcast, ptr, &[address]))
+    }
+
     // --- Stages.
 
-    /// Whether the expression is true, with all variables bound but `unbound`.
-    fn is_active(&self, stage: Stage, unbound: &[Var]) -> bool {
+    /// Whether the expression is true once all variables are bound.
+    fn is_active(&self, stage: Stage) -> bool {
         match self.terms.stage_node(stage) {
             StageNode::Const(known) => known,
-            StageNode::Var(x) => !unbound.contains(&x),
-            StageNode::And(a, b) => self.is_active(a, unbound) && self.is_active(b, unbound),
-            StageNode::Or(a, b) => self.is_active(a, unbound) || self.is_active(b, unbound),
-            StageNode::Not(a) => !self.is_active(a, unbound),
+            StageNode::Var(_) => true,
+            StageNode::And(a, b) => self.is_active(a) && self.is_active(b),
+            StageNode::Or(a, b) => self.is_active(a) || self.is_active(b),
+            StageNode::Not(a) => !self.is_active(a),
         }
+    }
+
+    /// The time from which the expression is true, at the earliest.
+    fn time(&self, stage: Stage) -> u32 {
+        match self.terms.stage_node(stage) {
+            StageNode::Const(_) | StageNode::Not(_) => 0,
+            StageNode::Var(x) => self.times.get(&x).copied().unwrap_or(0),
+            StageNode::And(a, b) => self.time(a).max(self.time(b)),
+            StageNode::Or(a, b) => self.time(a).min(self.time(b)),
+        }
+    }
+
+    fn bind_at(&mut self, time: u32, lam: &LamNode) {
+        self.times.extend(lam.params.iter().chain([&lam.stage]).map(|&x| (x, time)));
+    }
+
+    /// Goes on with the body of a function that is called from a body which runs at `time`: that body has been executed there, so it is now, or
+    /// it was, if nothing kept it from running before those around it.
+    fn enter(&mut self, time: u32, lam: &LamNode) -> Body {
+        let time = if time == self.now {
+            self.now += 1;
+            self.now
+        } else {
+            time
+        };
+        self.bind_at(time, lam);
+        lam.body
     }
 
     // --- Bodies.
 
-    /// Lowers a body, and what follows its operations, as the body of `k`. `own` is what the lambda just around it binds.
-    fn body(&mut self, mut body: Body, mut own: Vec<Var>, k: Cont) -> Lowered<()> {
-        let mem = self.world.param(k, 0);
+    /// Lowers a body, and what follows its operations, as the body of `k`.
+    fn body(&mut self, mut body: Body, k: Cont) -> Lowered<()> {
+        let mut mem = self.world.param(k, 0);
+        // Loads do not move before it.
+        let mut effect = self.now;
         loop {
             let span = self.terms.span(body);
             self.world.set_origin(span);
             let node = self.terms.body_node(body).clone();
-            if !self.is_active(node.stage(), &[]) {
+            if !self.is_active(node.stage()) {
                 return Err(Box::new(stuck_body::never(span)));
             }
-            let is_pure = match &node {
-                BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => {
-                    !matches!(prim, Prim::If | Prim::Exit | Prim::Div | Prim::Mod)
-                }
-                BodyNode::Apply { .. } => false,
-                BodyNode::Fix { .. } => true,
+            let time = self.time(node.stage());
+            let least = match &node {
+                BodyNode::Fix { .. } => 0,
+                BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
+                    Prim::If | Prim::Exit | Prim::Put => self.now,
+                    Prim::Div | Prim::Mod | Prim::At => effect,
+                    _ => 0,
+                },
+                BodyNode::Apply { .. } => self.now,
             };
-            if !is_pure && self.is_active(node.stage(), &own) {
+            if time < least {
                 return Err(Box::new(limitation::not_supported(
                     span,
                     "calls that run before what is around them",
@@ -243,7 +302,8 @@ impl Lowering<'_> {
                     let function = self.declare(lam, &name)?;
                     let val = self.world.cont_val(function);
                     self.vals.insert(var, val);
-                    (body, own) = (rest, vec![var]);
+                    self.times.insert(var, time);
+                    body = rest;
                 }
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), args, .. } => {
                     let operands: Vec<Val> = args[..prim.n_operands().min(args.len())]
@@ -251,21 +311,29 @@ impl Lowering<'_> {
                         .map(|&v| self.value(v, span))
                         .collect::<Lowered<_>>()?;
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
-                        return self.end(prim, &operands, &args, k, span);
+                        return self.end(prim, mem, &operands, &args, k, span);
                     }
-                    let result = self.operation(prim, mem, &operands);
+                    let mut results: Vec<Val> = Vec::new();
+                    match (prim, &operands[..]) {
+                        (Prim::Put, &[array, idx, value]) => {
+                            let address = self.world.op(Op::Lea, &[array, idx]);
+                            mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        _ => results.push(self.operation(prim, mem, &operands)),
+                    }
                     match args[args.len() - 1] {
                         Value::Lam(lam) => {
                             let node = self.terms.lam_node(lam).clone();
-                            if let [x] = *node.params {
-                                self.vals.insert(x, result);
+                            self.vals.extend(node.params.iter().copied().zip(results));
+                            body = self.enter(time, &node);
+                            if prim == Prim::Put {
+                                effect = self.now;
                             }
-                            (body, own) = (node.body, node.params.to_vec());
-                            own.push(node.stage);
                         }
                         then => {
                             let callee = self.value(then, span)?;
-                            self.world.define(k, callee, &[mem, result]);
+                            results.insert(0, mem);
+                            self.world.define(k, callee, &results);
                             return Ok(());
                         }
                     }
@@ -278,8 +346,7 @@ impl Lowering<'_> {
                             self.vals.insert(x, val);
                         }
                     }
-                    (body, own) = (node.body, node.params.to_vec());
-                    own.push(node.stage);
+                    body = self.enter(time, &node);
                 }
                 BodyNode::Apply { callee, args, .. } => {
                     let types = match callee {
@@ -307,8 +374,7 @@ impl Lowering<'_> {
     }
 
     /// `if` and `exit` end a continuation.
-    fn end(&mut self, prim: Prim, operands: &[Val], args: &[Value], k: Cont, span: Span) -> Lowered<()> {
-        let mem = self.world.param(k, 0);
+    fn end(&mut self, prim: Prim, mem: Val, operands: &[Val], args: &[Value], k: Cont, span: Span) -> Lowered<()> {
         match (prim, operands, args) {
             (Prim::If, &[condition], &[_, then, otherwise]) => {
                 let then = self.value(then, span)?;
@@ -347,7 +413,11 @@ impl Lowering<'_> {
             Prim::Sqrt => Op::Sqrt,
             Prim::ToFloat => return self.world.op_ty(Op::Cast, float, operands),
             Prim::ToInt => return self.world.op_ty(Op::Cast, int, operands),
-            Prim::If | Prim::Exit => unreachable!("they end a continuation"),
+            Prim::At => {
+                let address = self.world.op(Op::Lea, operands);
+                return self.world.op(Op::Load, &[mem, address]);
+            }
+            Prim::Put | Prim::If | Prim::Exit => unreachable!("they are no operations with a result"),
         };
         self.world.op(op, operands)
     }

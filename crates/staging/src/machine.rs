@@ -646,17 +646,17 @@ impl Machine<'_> {
 
     fn execute_prim(&mut self, prim: Prim, frame: &mut Frame) -> Result<(), Why> {
         let args = &frame.operands[1..];
-        // No built-in function has more operands than two.
-        let mut consts = [None; 3];
+        // No built-in function has more arguments.
+        let mut consts = [None; 4];
         for (known, &arg) in consts.iter_mut().zip(args) {
             if let Value::Const(c) = arg {
                 *known = Some(c);
             }
         }
         let step = if args.len() <= consts.len() {
-            prim.step(&consts[..args.len()], |i| !matches!(args[i], Value::Var(_)))
+            prim.step(self.terms, &consts[..args.len()], |i| !matches!(args[i], Value::Var(_)))
         } else {
-            prim.step(&vec![None; args.len()], |_| true)
+            prim.step(self.terms, &vec![None; args.len()], |_| true)
         };
         match step.map_err(|fault| Why::Fault(prim, fault))? {
             Step::Call(i) => {

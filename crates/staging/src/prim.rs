@@ -5,7 +5,7 @@
 //! A built-in function `p v̄ k` goes on with `k r`, where `r` is its result. It takes one step of evaluation, which is that `δ` rule; the call of
 //! the continuation is another.
 
-use crate::term::Const;
+use crate::term::{Const, Terms};
 
 macro_rules! prims {
     ($($(#[$meta:meta])* $prim:ident, $name:literal;)*) => {
@@ -44,6 +44,10 @@ prims! {
     ToFloat, "to_float";
     /// Toward zero; the nearest `int` of a number that is out of range, 0 of NaN.
     ToInt, "to_int";
+    /// `at a i`: an element of an array.
+    At, "at";
+    /// `put a i v`: stores an element; the continuation takes nothing.
+    Put, "put";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
     /// Ends the program; its arguments are the results. No rule executes it, so it waits until it is the whole program.
@@ -69,6 +73,10 @@ pub enum Fault {
     DivisionByZero,
     /// The result is not an `int`.
     Overflow,
+    /// The array has no such element.
+    OutOfBounds,
+    /// A constant array can't be changed.
+    ConstantArray,
 }
 
 impl Prim {
@@ -80,6 +88,7 @@ impl Prim {
     pub fn n_operands(self) -> usize {
         match self {
             Prim::Exit => 0,
+            Prim::Put => 3,
             Prim::Not | Prim::Sqrt | Prim::ToFloat | Prim::ToInt | Prim::If => 1,
             _ => 2,
         }
@@ -91,11 +100,11 @@ impl Prim {
 
     /// Stands between its operands.
     pub fn is_infix(self) -> bool {
-        self.n_operands() == 2
+        self.n_operands() == 2 && self != Prim::At
     }
 
     /// The step that `self` takes with these arguments, `None` where one is no constant.
-    pub fn step(self, args: &[Option<Const>], is_bound: impl Fn(usize) -> bool) -> Result<Step, Fault> {
+    pub fn step(self, terms: &Terms, args: &[Option<Const>], is_bound: impl Fn(usize) -> bool) -> Result<Step, Fault> {
         if self == Prim::Exit || args.len() != self.n_args() {
             return Err(Fault::Operands);
         }
@@ -109,6 +118,11 @@ impl Prim {
             [Some(Const::Float(a))] if self == Prim::Sqrt => Const::Float(a.sqrt()),
             [Some(Const::Int(a))] if self == Prim::ToFloat => Const::Float(a as f32),
             [Some(Const::Float(a))] if self == Prim::ToInt => Const::Int(a as i32),
+            [Some(Const::Array(a)), Some(Const::Int(i))] if self == Prim::At => {
+                let element = usize::try_from(i).ok().and_then(|i| terms.elements(a).get(i));
+                *element.ok_or(Fault::OutOfBounds)?
+            }
+            [Some(Const::Array(_)), _, _] => return Err(Fault::ConstantArray),
             [Some(Const::Int(a)), Some(Const::Int(b))] => self.of_ints(a, b)?,
             [Some(Const::Float(a)), Some(Const::Float(b))] => self.of_floats(a, b)?,
             [Some(Const::Bool(a)), Some(Const::Bool(b))] => Const::Bool(match self {

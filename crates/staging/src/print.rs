@@ -157,6 +157,14 @@ impl Printer<'_> {
             Const::Bool(b) => _ = write!(self.out, "{b}"),
             Const::Stage(s) => self.out += if s { "always" } else { "never" },
             Const::Prim(p) => self.out += p.name(),
+            Const::Array(array) => {
+                self.out.push('{');
+                for (i, &element) in self.terms.elements(array).iter().enumerate() {
+                    self.out += if i > 0 { ", " } else { "" };
+                    self.put_const(element);
+                }
+                self.out.push('}');
+            }
         }
     }
 

@@ -147,7 +147,7 @@ impl Reference<'_> {
             BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), ref args, .. } => {
                 let consts: Vec<Option<Const>> =
                     args.iter().map(|a| if let Value::Const(c) = a { Some(*c) } else { None }).collect();
-                let step = prim.step(&consts, |i| !matches!(args[i], Value::Var(_)));
+                let step = prim.step(self.terms, &consts, |i| !matches!(args[i], Value::Var(_)));
                 let always = self.terms.stage(StageNode::Const(true));
                 match step.map_err(|fault| Why::Fault(prim, fault))? {
                     Step::Call(i) => Ok(self.terms.apply(always, args[i], [], span)),

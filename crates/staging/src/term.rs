@@ -26,6 +26,11 @@ nyala_base::define_id!(
     pub struct Stage, "s"
 );
 
+nyala_base::define_id!(
+    /// A constant array.
+    pub struct Array, "a"
+);
+
 /// Staging expressions nest at most this deep: front ends report deeper ones. So they are the one thing that is walked by recursion.
 pub const MAX_STAGE_DEPTH: u32 = 200;
 
@@ -37,6 +42,8 @@ pub enum Const {
     /// ⊤ (`true`) or ⊥ as an argument: the only constant that does not count as a known value is ⊥.
     Stage(bool),
     Prim(Prim),
+    /// A constant array, of [`Terms::array`].
+    Array(Array),
 }
 
 impl PartialEq for Const {
@@ -46,6 +53,7 @@ impl PartialEq for Const {
             (Const::Float(a), Const::Float(b)) => a.to_bits() == b.to_bits(),
             (Const::Bool(a), Const::Bool(b)) | (Const::Stage(a), Const::Stage(b)) => a == b,
             (Const::Prim(a), Const::Prim(b)) => a == b,
+            (Const::Array(a), Const::Array(b)) => a == b,
             _ => false,
         }
     }
@@ -99,6 +107,7 @@ pub struct Terms {
     lams: Vec<LamNode>,
     bodies: Vec<(BodyNode, Span)>,
     stages: Vec<(StageNode, u32)>,
+    arrays: Vec<Box<[Const]>>,
 }
 
 impl Terms {
@@ -161,6 +170,16 @@ impl Terms {
 
     pub fn n_bodies(&self) -> usize {
         self.bodies.len()
+    }
+
+    /// An array of numbers or `bool`s.
+    pub fn array(&mut self, elements: impl Into<Box<[Const]>>) -> Array {
+        self.arrays.push(elements.into());
+        Array((self.arrays.len() - 1) as u32)
+    }
+
+    pub fn elements(&self, array: Array) -> &[Const] {
+        &self.arrays[array.0 as usize]
     }
 
     /// A staging expression, simplified: no constant is an operand, so equal terms print equally.

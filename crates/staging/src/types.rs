@@ -15,6 +15,8 @@ pub enum TyNode {
     Float,
     Stage,
     Fn(Box<[Ty]>),
+    /// Of numbers or `bool`s.
+    Array(Ty),
     /// Not known yet.
     Open,
     /// Of faulty code: is any type, so that one fault is reported once.
@@ -73,6 +75,10 @@ impl Types {
                 | (TyNode::Int, TyNode::Int)
                 | (TyNode::Float, TyNode::Float)
                 | (TyNode::Stage, TyNode::Stage) => (a, b),
+                (TyNode::Array(of_a), TyNode::Array(of_b)) => {
+                    work.push((*of_a, *of_b));
+                    (a, b)
+                }
                 (TyNode::Fn(of_a), TyNode::Fn(of_b)) if of_a.len() == of_b.len() => {
                     work.extend(of_a.iter().copied().zip(of_b.iter().copied()));
                     (a, b)
@@ -94,7 +100,8 @@ impl Types {
             TyNode::Int => "int".into(),
             TyNode::Float => "float".into(),
             TyNode::Stage => "stage".into(),
-            TyNode::Fn(_) if depth == MAX_SHOWN => "fn[…]".into(),
+            TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_SHOWN => "…".into(),
+            TyNode::Array(of) => format!("[{}]", self.show_within(of, depth + 1)),
             TyNode::Fn(params) => {
                 let params: Vec<String> = params.iter().map(|&p| self.show_within(p, depth + 1)).collect();
                 format!("fn[{}]", params.join(", "))

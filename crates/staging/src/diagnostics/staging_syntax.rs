@@ -30,6 +30,10 @@ pub fn number(span: Span, text: &str) -> Diagnostic {
     Diagnostic::error("staging-syntax", span, format!("`{text}` is no number of 32 bits"))
 }
 
+pub fn not_constant(span: Span) -> Diagnostic {
+    Diagnostic::error("staging-syntax", span, "elements of an array in braces are literals")
+}
+
 pub fn too_deep(span: Span, limit: u32) -> Diagnostic {
     Diagnostic::error("staging-syntax", span, format!("nested deeper than {limit} levels"))
         .hint("give inner parts names with `let`")

@@ -40,6 +40,8 @@ pub fn fault(span: Span, prim: Prim, fault: Fault) -> Diagnostic {
     let what = match fault {
         Fault::DivisionByZero => "divides by zero".to_string(),
         Fault::Overflow => "has a result that is no `int`".to_string(),
+        Fault::OutOfBounds => "has an index behind the end of the array".to_string(),
+        Fault::ConstantArray => "changes a constant array".to_string(),
         Fault::Operands | Fault::Unbound(_) => "has operands of other types".to_string(),
     };
     Diagnostic::error("stuck-body", span, format!("`{}` {what}", prim.name()))

@@ -1,8 +1,8 @@
 //! Programs in DeepCPS, as files `.deepcps` of the command: what becomes of them under each engine, and what is reported.
 
-use crate::common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, root, sh, stderr};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// Listing 6, on `int`: `pow5` is specialized before it is called, `main` calls it, and `early` is a number.
 const POWER: &str = "
@@ -86,6 +86,34 @@ entry():
     assert_eq!(flat, expected, "{}", stderr(&output));
 }
 
+/// Listing 9: the kernel is known when the program is compiled, and nothing of it is left but its factors.
+#[test]
+fn c_calls_a_specialized_convolution() {
+    let folder = Folder::new("staging-convolution");
+    let program = root().join("crates/staging/tests/deepcps/listing_9.deepcps");
+    let flat = run(&["emit", "--stage", "flat"], &program);
+    let flat = String::from_utf8_lossy(&flat.stdout).into_owned();
+    let of_spec = flat.split("export").find(|f| f.contains("conv_spec")).unwrap_or_default();
+    let counts = ["load(", "store(", "branch ", "mul(", "call "].map(|op| of_spec.matches(op).count());
+    // The product with 1 is folded.
+    assert_eq!(counts, [3, 1, 1, 2, 0], "{flat}");
+    let object = folder.path("conv.o");
+    let output = run(&["build", "-o", &object.display().to_string()], &program);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let main = folder.write(
+        "main.c",
+        "#include <stdio.h>
+void conv_spec(const float *in, int size, float *out);
+int main(void) {
+    float in[] = {1, 2, 4, 8, 16, 32}, out[4];
+    conv_spec(in + 1, 4, out);
+    for (int i = 0; i < 4; i++) printf(\"%g \", out[i]);
+}",
+    );
+    sh(Command::new("cc").arg("-o").arg(folder.path("main")).args([main, object]));
+    assert_eq!(sh(&mut Command::new(folder.path("main"))), "3 6 12 24 ");
+}
+
 #[test]
 fn faults_are_reported_where_they_are() {
     let folder = Folder::new("staging-faults");
@@ -96,6 +124,12 @@ fn faults_are_reported_where_they_are() {
         ("stuck-body", "let [now] f (fn[int] k) { k 1 }\nlet g (int n, fn[int] k) {\n  @now: n+1 (m)\n  k m\n}", "3:9"),
         ("stuck-body", "let f (int n, fn[int] k) {\n  @never: k n\n}", "2:11"),
         ("staging-limit", "let f (int n) { 0+n (m) f m }\nf 1", "1:17"),
+        // The sum runs before the store, since it does not wait for it; and so does what follows it.
+        (
+            "limitation",
+            "let f ([int] a, int x, fn[] k) {\n  put a 0 x ()\n  @x: x+1 (y)\n  put a 1 y ()\n  k\n}",
+            "4:3",
+        ),
         ("limitation", "let f (int n, fn[int] k)[call] {\n  n+1 (m)\n  @call: k n\n}", "3:10"),
     ];
     for (code, text, place) in faults {
