@@ -8,7 +8,7 @@ use crate::front::{Files, FrontEnd, Trees};
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, FLAT, GRAPH, SCHEDULE, SPECIALIZE, Step, stages};
 use crate::report::{Failed, Report};
-use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function, versions};
+use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function, staged, versions};
 use nyala_base::diagnostics::{bug, limitation, no_libdevice};
 use nyala_base::{Diagnostic, FileId, Id, Span};
 use nyala_flat::{Block, Function, Inst, InstOp, Module};
@@ -38,6 +38,7 @@ pub fn emit(options: &Options, files: &Files, stage: &str, function: Option<&str
 pub(crate) fn ast(options: &Options, files: &Files, _: Option<&str>) -> Text {
     let mut trees = Trees::new(options.clone(), files.clone());
     trees.report.check(options)?;
+    staged::only_impala(&mut trees.report, "syntax trees of programs in DeepCPS")?;
     let text = trees.all().iter().map(|tree| nyala_syntax::print(tree)).collect();
     Ok((text, trees.report))
 }

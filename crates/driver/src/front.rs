@@ -18,7 +18,7 @@ use crate::diagnostics::no_such_static;
 use crate::files::Loader;
 use crate::libraries::Shelves;
 use crate::report::{Failed, Report};
-use crate::{Options, libraries, tuning};
+use crate::{Options, libraries, staged, tuning};
 use nyala_base::{Diagnostic, FileId, Sink, Span};
 use nyala_sema::{Exports, Input, Program};
 use nyala_syntax::ast;
@@ -194,7 +194,9 @@ impl Trees {
             Some(known) => (known.tree.clone(), known.found.clone()),
             None => {
                 let mut sink = Sink::default();
-                let parsed = nyala_syntax::parse(file, sources.text(file), &mut sink);
+                // To Impala's front end, a program of another language is an empty one.
+                let text = if staged::is_staged(sources.name(file)) { "" } else { sources.text(file) };
+                let parsed = nyala_syntax::parse(file, text, &mut sink);
                 (Arc::new(ast::Module { path: path.to_vec(), library, ..parsed }), sink.diagnostics)
             }
         };
@@ -285,6 +287,7 @@ impl FrontEnd {
         let all_libraries = trees.libraries().iter().chain(&prelude);
         trees.report.libraries = all_libraries.filter_map(|m| m.file).collect();
         let mut report = trees.report.clone();
+        staged::check(&mut report);
         let (shelves, known) = (trees.shelves.clone(), trees.exports.clone());
         let exports = move || known.get_or_init(|| libraries::exports(&shelves)).clone();
         let checked = report.time(
@@ -332,6 +335,7 @@ impl FrontEnd {
     /// The C header of the program's exported functions, guarded by the macro `guard`.
     pub fn header(&self, guard: &str) -> Result<String, Failed> {
         let mut report = self.without_errors()?;
+        staged::only_impala(&mut report, "headers of programs in DeepCPS")?;
         nyala_sema::header(self.program(), &report.sources).text(guard).map_err(|d| report.report(*d))
     }
 }

@@ -5,7 +5,7 @@ use crate::diagnostics::{constant_fault, heap_closure, unknown_cpu};
 use crate::front::FrontEnd;
 use crate::pipelines::{GRAPH, SPECIALIZE};
 use crate::report::{Failed, Report};
-use crate::{Options, closures, target_facts};
+use crate::{Options, closures, staged, target_facts};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::ensure::Ensure;
@@ -102,7 +102,10 @@ impl FrontEnd {
         let world = report.time(
             options,
             "lower",
-            |r| nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink),
+            |r| match staged::lower(r, options) {
+                Some(world) => Some(world),
+                None => nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink),
+            },
             |w| w.as_ref().map_or(0, World::n_vals),
         );
         let mut world = report.checked(options, world)?;

@@ -26,6 +26,7 @@ mod modules;
 mod packages;
 mod ptx;
 mod siblings;
+mod staging;
 mod stand_ins;
 mod structs;
 mod testing;

@@ -1,0 +1,62 @@
+//! Programs in DeepCPS, files `.deepcps`: what is left of one after its early stages becomes the graph that an Impala program would.
+//!
+//! Separate, so that the front end of Impala knows of them no more than that they are not its own.
+
+use crate::Options;
+use crate::report::{Failed, Report};
+use nyala_base::diagnostics::limitation;
+use nyala_base::{FileId, Id, Sink, Span};
+use nyala_ir::World;
+use nyala_staging::{Limits, deepcps, evaluate, lower as residual};
+
+/// Whether a file of that name is a program in DeepCPS.
+pub(crate) fn is_staged(name: &str) -> bool {
+    name.ends_with(".deepcps")
+}
+
+fn files(report: &Report) -> Vec<FileId> {
+    let names = report.sources.names().enumerate();
+    names.filter(|(_, name)| is_staged(name)).map(|(i, _)| FileId::from_idx(i)).collect()
+}
+
+/// Reports what is wrong with grammar, names and types.
+pub(crate) fn check(report: &mut Report) {
+    let files = files(report);
+    for &file in &files {
+        deepcps::read(&report.sources, file, &mut report.sink);
+    }
+    if let (Some(&first), true) = (files.first(), report.given.len() > 1) {
+        let hint = "compile it alone, as a library, and declare its functions in `extern \"C\"`";
+        report.sink.push(limitation::not_supported(
+            Span::new(first, 0, 0),
+            "programs in DeepCPS and other files",
+            hint,
+        ));
+    }
+}
+
+/// An error if the program is in DeepCPS, of which there is no `what`, in the plural.
+pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed> {
+    match files(report).first() {
+        None => Ok(()),
+        Some(&file) => {
+            let hint = "see what is left of the program with `nyala emit --stage residual`";
+            Err(report.report(limitation::not_supported(Span::new(file, 0, 0), what, hint)))
+        }
+    }
+}
+
+/// The graph of a program in DeepCPS; `None` if the program is in Impala.
+pub(crate) fn lower(report: &mut Report, options: &Options) -> Option<World> {
+    let file = *files(report).first()?;
+    let mut world = World::new();
+    world.types.set_spaces(options.target().spaces);
+    // What is wrong so far is reported.
+    let program = deepcps::read(&report.sources, file, &mut Sink::default());
+    let left =
+        program.and_then(|program| evaluate::evaluate(program, Limits::times(options.pe_budget), &mut report.sink));
+    if let Some(mut left) = left {
+        residual::lower(&mut left, &mut world, &mut report.sink);
+    }
+    Some(world)
+}

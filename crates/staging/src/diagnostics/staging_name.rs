@@ -1,0 +1,27 @@
+//! Nothing of this name is in scope, in a program in DeepCPS.
+//!
+//! A name is a parameter, a stage, what `let` or `fix def` declares before, or a built-in function. A function's parameters and its stage are
+//! visible in its body, and since the rest of a program is within the last argument of a call, in all that follows it.
+//!
+//! ```text
+//! let f (int n, fn[int] cont) {
+//!   n+1 (m)
+//!   cont k
+//! }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```text
+//! let f (int n, fn[int] cont) {
+//!   n+1 (m)
+//!   cont m
+//! }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-name", span, format!("found no `{name}` in scope"))
+        .hint("declare it as a parameter, with `let` or with `fix def`")
+}

@@ -1,0 +1,47 @@
+//! A value does not have the type that is expected at its place, in a program in DeepCPS.
+//!
+//! Types are `bool`, `int`, `float`, `stage`, and `fn[…]` with the types of parameters. Where a parameter has none, its uses determine it. Any value may
+//! be passed as a `stage`: only whether it is known counts. An integer literal becomes a `float` where one is known to be expected.
+//!
+//! ```text
+//! let f (int n, fn[float] cont) {
+//!   n*n (m)
+//!   cont m
+//! }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```text
+//! let f (int n, fn[float] cont) {
+//!   to_float n (x)
+//!   x*x (m)
+//!   cont m
+//! }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn mismatch(span: Span, found: &str, expected: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found `{found}`, expected `{expected}`"))
+        .label(format!("has type `{found}`"))
+}
+
+pub fn not_a_function(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found `{found}`, expected a function")).label("is called")
+}
+
+pub fn arguments(span: Span, found: usize, expected: usize) -> Diagnostic {
+    let plural = if found == 1 { "" } else { "s" };
+    Diagnostic::error("staging-type", span, format!("found {found} argument{plural}, expected {expected}"))
+        .hint("arguments go on in the next line; the function that follows a call is the last one")
+}
+
+pub fn undetermined(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found no type for `{name}`"))
+        .hint(format!("write it: `int {name}`"))
+}
+
+pub fn operand(span: Span, operator: &str, found: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("`{operator}` takes no `{found}`"))
+}

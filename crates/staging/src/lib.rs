@@ -1,0 +1,45 @@
+//! Dynamic staging: stages are values that say when code runs: the calculus, its evaluators, and the language DeepCPS.
+//!
+//! Of Danilewski and others, "Specialization through Dynamic Staging" (GPCE 2014; seed 004).
+//!
+//! **The calculus** ([`term`]). A program is in continuation-passing style: a body is one call, or one `fix`, and the rest of the program is within
+//! its operands. Each body has a staging expression over variables, which is true as far as they are bound to values. A body is *active* when its
+//! expression is true, and it is executed when nothing below it is active. So code runs under functions that nobody has called yet, which is
+//! partial evaluation; what stays when nothing is active is the residual program. Each function has a stage of its own, which its call binds.
+//!
+//! **Two evaluators.** [`reference`] is the rules as they are written, [`machine`] does the same in time linear in the steps, by closures; its header is the
+//! design. Random programs compare them: residual terms, executed bodies, rounds, and what is stuck. Both end within [`Limits`]. Nothing is
+//! executed twice and no order is chosen: two bodies of which none is within the other can't influence each other. So the residual program
+//! depends on nothing but the rules.
+//!
+//! **What is stuck.** An active body that calls an unbound variable, or whose built-in function needs an operand that is not bound,
+//! has no rule. It stays, with all around it, and is reported; the rest of the program is still executed.
+//!
+//! **`fix`, by the rules.** `[e] fix x = λ in b` is executed when `b` waits, so within `b` a call of `x` must be staged on `x`: `b` is evaluated before `x` is bound.
+//! The same holds within a recursive function: a call unfolds it to a `fix`, whose `b` is the function's body.
+//!
+//! **DeepCPS** ([`deepcps`]). Text to terms, with names and types, in one pass; [`evaluate`](mod@evaluate) runs the machine and words what is wrong.
+//!
+//! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `build`, `emit` and `explain` take files
+//! `.deepcps`.
+//!
+//! **Limitations.** Staged-C is missing, and of DeepCPS aggregates but arrays, output and `compile`; of mathematical functions there is `sqrt`. `int` and
+//! `float` have 32 bits. An integer literal is a `float` only where that is known when it is read. A program is one file, without functions in Impala.
+//! There is no `nyala fmt`, `test`, `doc` or language server, and no C header. A residual body that would have to run before what is around it does not become code. Memory
+//! of evaluation is not collected, but limited.
+#![forbid(unsafe_code)]
+
+pub mod deepcps;
+pub mod diagnostics;
+pub mod evaluate;
+mod lexer;
+pub mod lower;
+pub mod machine;
+pub mod outcome;
+pub mod prim;
+pub mod print;
+pub mod reference;
+pub mod term;
+mod types;
+
+pub use outcome::{Exceeded, Limits, Outcome, Stuck, Why};

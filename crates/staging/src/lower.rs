@@ -1,0 +1,424 @@
+//! What is left of a program as functions of the graph.
+//!
+//! Separate from the evaluator, which needs no types.
+//!
+//! A lambda becomes a continuation, a call a jump, and a built-in function an operation. Stages are left out: at run time a function is called with values for all
+//! its parameters, so its whole body is active. By the rules the deepest body is executed first then. Bodies stay where they stand, so one that does not wait for
+//! what the function just around it binds runs later than by the rules. That does not show if it computes a number, nor if it loads one and no call or store
+//! is between; otherwise it is a `limitation`. A body that is not active even then never runs, which is an error.
+//!
+//! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which takes at most one number or `bool`, their result.
+//! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
+//! A program that ends with `exit n` is a function `main` with that result.
+
+use crate::deepcps::Signatures;
+use crate::diagnostics::{staging_type, stuck_body};
+use crate::evaluate::Residual;
+use crate::prim::Prim;
+use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
+use crate::types::{Ty, TyNode};
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, Sink, Span};
+use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, Val, World};
+use rustc_hash::FxHashMap;
+
+/// How deep function types nest in the graph.
+const MAX_TYPE_DEPTH: usize = 50;
+
+struct Lowering<'r> {
+    terms: &'r Terms,
+    signatures: &'r mut Signatures,
+    world: &'r mut World,
+    vals: FxHashMap<Var, Val>,
+    /// When a variable is bound: later ones have higher numbers.
+    times: FxHashMap<Var, u32>,
+    now: u32,
+    /// Functions whose bodies are to be lowered.
+    left: Vec<(Lam, Cont)>,
+}
+
+type Lowered<T> = Result<T, Box<Diagnostic>>;
+
+/// Adds what is left of the program to `world`.
+pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
+    let exports = residual.exports().to_vec();
+    let results = residual.results().map(<[Value]>::to_vec);
+    let span = residual.terms.span(residual.outcome.body);
+    let mut lowering = Lowering {
+        terms: &residual.terms,
+        signatures: &mut residual.signatures,
+        world,
+        vals: FxHashMap::default(),
+        times: FxHashMap::default(),
+        now: 0,
+        left: Vec::new(),
+    };
+    let lowered = match results.as_deref() {
+        None => Err(Box::new(stuck_body::never(span))),
+        Some(&[Value::Const(Const::Int(n))]) if exports.is_empty() => {
+            lowering.main(n);
+            Ok(())
+        }
+        Some(_) if exports.is_empty() => Err(Box::new(limitation::not_supported(
+            span,
+            "programs whose result is not one `int`",
+            "end the program with `exit` of one `int`, or with `let`s",
+        ))),
+        Some(results) => exports.iter().zip(results).try_for_each(|(export, &value)| {
+            lowering.left.clear();
+            lowering.export(&export.name, value).or_else(|d| if export.is_used { Ok(()) } else { Err(d) })
+        }),
+    };
+    if let Err(diagnostic) = lowered {
+        sink.push(*diagnostic);
+    }
+}
+
+impl Lowering<'_> {
+    fn main(&mut self, n: i32) {
+        let (mem, int) = (self.world.types.mem(), self.world.types.i32());
+        let ret = self.world.types.cn(&[mem, int]);
+        let ty = self.world.types.cn(&[mem, ret]);
+        let k = self.world.declare("main", ty, &["m", "ret"]);
+        let (mem, ret) = (self.world.param(k, 0), self.world.param(k, 1));
+        let n = self.world.lit_i32(n);
+        self.world.define(k, ret, &[mem, n]);
+        self.world.cont_mut(k).linkage = Linkage::Exported("main".into()).into();
+    }
+
+    /// A function that C can call; others are lowered where they are used.
+    fn export(&mut self, name: &str, value: Value) -> Lowered<()> {
+        let Value::Lam(lam) = value else { return Ok(()) };
+        let params = self.terms.lam_node(lam).params.clone();
+        let Some((&last, others)) = params.split_last() else { return Ok(()) };
+        let types: Vec<TyNode> = others.iter().map(|&x| self.signatures.of(self.terms, x)).collect();
+        let are_numbers =
+            types.iter().all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Array(_)));
+        let TyNode::Fn(results) = self.signatures.of(self.terms, last) else { return Ok(()) };
+        let result = match *results {
+            [] => true,
+            [one] => matches!(self.signatures.get(one), TyNode::Bool | TyNode::Int | TyNode::Float),
+            _ => false,
+        };
+        if are_numbers && result {
+            let k = self.declare(lam, name)?;
+            self.finish()?;
+            self.world.cont_mut(k).linkage = Linkage::Exported(name.into()).into();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Lowered<()> {
+        while let Some((lam, k)) = self.left.pop() {
+            let node = self.terms.lam_node(lam).clone();
+            self.now += 1;
+            self.bind_at(self.now, &node);
+            self.body(node.body, k)?;
+        }
+        Ok(())
+    }
+
+    // --- Types.
+
+    fn ty(&mut self, ty: Ty, of: Var, depth: usize) -> Lowered<IrTy> {
+        let place = self.signatures.place(self.terms, of);
+        Ok(match self.signatures.get(ty) {
+            TyNode::Bool => self.world.types.bool(),
+            TyNode::Int => self.world.types.i32(),
+            TyNode::Float => self.world.types.prim(Scalar::F32),
+            TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_TYPE_DEPTH => {
+                return Err(Box::new(limitation::not_supported(
+                    place,
+                    "functions that take themselves",
+                    "give the recursion a name with `let` or `fix def`",
+                )));
+            }
+            TyNode::Fn(params) => {
+                let mut types = vec![self.world.types.mem()];
+                for &param in &params {
+                    if !matches!(self.signatures.get(param), TyNode::Stage) {
+                        types.push(self.ty(param, of, depth + 1)?);
+                    }
+                }
+                self.world.types.cn(&types)
+            }
+            TyNode::Array(element) => {
+                let element = self.ty(element, of, depth + 1)?;
+                let array = self.world.types.indef_array(element);
+                self.world.types.ptr(array)
+            }
+            TyNode::Stage | TyNode::Open | TyNode::Error | TyNode::Same(_) => {
+                let name = self.terms.name(of).map_or("x", |n| n);
+                return Err(Box::new(staging_type::undetermined(place, name)));
+            }
+        })
+    }
+
+    fn is_stage(&mut self, var: Var) -> bool {
+        matches!(self.signatures.of(self.terms, var), TyNode::Stage)
+    }
+
+    // --- Functions.
+
+    /// A continuation for a lambda, whose body follows.
+    fn declare(&mut self, lam: Lam, name: &str) -> Lowered<Cont> {
+        let node = self.terms.lam_node(lam).clone();
+        let mut types = vec![self.world.types.mem()];
+        let mut params = Vec::new();
+        for &x in &node.params {
+            if !self.is_stage(x) {
+                let ty = self.signatures.ty(self.terms, x);
+                types.push(self.ty(ty, x, 0)?);
+                params.push(x);
+            }
+        }
+        let ty = self.world.types.cn(&types);
+        let names: Vec<&str> =
+            std::iter::once("m").chain(params.iter().map(|&x| self.terms.name(x).map_or("x", |n| n))).collect();
+        self.world.set_origin(self.terms.span(node.body));
+        let k = self.world.declare(name, ty, &names);
+        for (i, &x) in params.iter().enumerate() {
+            let val = self.world.param(k, i + 1);
+            self.vals.insert(x, val);
+        }
+        self.left.push((lam, k));
+        Ok(k)
+    }
+
+    fn value(&mut self, value: Value, span: Span) -> Lowered<Val> {
+        Ok(match value {
+            Value::Const(Const::Int(i)) => self.world.lit_i32(i),
+            Value::Const(Const::Bool(b)) => self.world.lit_bool(b),
+            Value::Const(Const::Float(f)) => self.world.lit_prim(Scalar::F32, u64::from(f.to_bits())),
+            Value::Const(Const::Stage(_)) => self.world.lit_bool(true),
+            Value::Const(Const::Array(array)) => self.array(array, span)?,
+            Value::Const(Const::Prim(prim)) => {
+                return Err(Box::new(limitation::not_supported(
+                    span,
+                    &format!("`{}` as a value", prim.name()),
+                    "pass a function that calls it",
+                )));
+            }
+            Value::Var(x) => match self.vals.get(&x) {
+                Some(&val) => val,
+                None => return Err(Box::new(stuck_body::never(span))),
+            },
+            Value::Lam(lam) => {
+                let k = self.declare(lam, "k")?;
+                self.world.cont_val(k)
+            }
+        })
+    }
+
+    /// The address of a constant array.
+    fn array(&mut self, array: Array, span: Span) -> Lowered<Val> {
+        let elements: Vec<Val> =
+            self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
+        let element = self.world.ty(elements[0]);
+        let ty = self.world.types.array(element, elements.len() as u64);
+        let init = self.world.op_ty(Op::Array, ty, &elements);
+        let global = self.world.declare_global("array", ty, false);
+        self.world.set_init(global, init);
+        let address = self.world.global_val(global);
+        let indefinite = self.world.types.indef_array(element);
+        let ptr = self.world.types.ptr(indefinite);
+        Ok(self.world.op_ty(Op::Bitcast, ptr, &[address]))
+    }
+
+    // --- Stages.
+
+    /// Whether the expression is true once all variables are bound.
+    fn is_active(&self, stage: Stage) -> bool {
+        match self.terms.stage_node(stage) {
+            StageNode::Const(known) => known,
+            StageNode::Var(_) => true,
+            StageNode::And(a, b) => self.is_active(a) && self.is_active(b),
+            StageNode::Or(a, b) => self.is_active(a) || self.is_active(b),
+            StageNode::Not(a) => !self.is_active(a),
+        }
+    }
+
+    /// The time from which the expression is true, at the earliest.
+    fn time(&self, stage: Stage) -> u32 {
+        match self.terms.stage_node(stage) {
+            StageNode::Const(_) | StageNode::Not(_) => 0,
+            StageNode::Var(x) => self.times.get(&x).copied().unwrap_or(0),
+            StageNode::And(a, b) => self.time(a).max(self.time(b)),
+            StageNode::Or(a, b) => self.time(a).min(self.time(b)),
+        }
+    }
+
+    fn bind_at(&mut self, time: u32, lam: &LamNode) {
+        self.times.extend(lam.params.iter().chain([&lam.stage]).map(|&x| (x, time)));
+    }
+
+    /// Goes on with the body of a function that is called from a body which runs at `time`: that body has been executed there, so it is now, or
+    /// it was, if nothing kept it from running before those around it.
+    fn enter(&mut self, time: u32, lam: &LamNode) -> Body {
+        let time = if time == self.now {
+            self.now += 1;
+            self.now
+        } else {
+            time
+        };
+        self.bind_at(time, lam);
+        lam.body
+    }
+
+    // --- Bodies.
+
+    /// Lowers a body, and what follows its operations, as the body of `k`.
+    fn body(&mut self, mut body: Body, k: Cont) -> Lowered<()> {
+        let mut mem = self.world.param(k, 0);
+        // Loads do not move before it.
+        let mut effect = self.now;
+        loop {
+            let span = self.terms.span(body);
+            self.world.set_origin(span);
+            let node = self.terms.body_node(body).clone();
+            if !self.is_active(node.stage()) {
+                return Err(Box::new(stuck_body::never(span)));
+            }
+            let time = self.time(node.stage());
+            let least = match &node {
+                BodyNode::Fix { .. } => 0,
+                BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
+                    Prim::If | Prim::Exit | Prim::Put => self.now,
+                    Prim::Div | Prim::Mod | Prim::At => effect,
+                    _ => 0,
+                },
+                BodyNode::Apply { .. } => self.now,
+            };
+            if time < least {
+                return Err(Box::new(limitation::not_supported(
+                    span,
+                    "calls that run before what is around them",
+                    "stage the call on a value, or the stage, that the function around it gets",
+                )));
+            }
+            match node {
+                BodyNode::Fix { var, lam, rest, .. } => {
+                    let name = self.terms.name(var).map_or("f", |n| n).to_string();
+                    let function = self.declare(lam, &name)?;
+                    let val = self.world.cont_val(function);
+                    self.vals.insert(var, val);
+                    self.times.insert(var, time);
+                    body = rest;
+                }
+                BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), args, .. } => {
+                    let operands: Vec<Val> = args[..prim.n_operands().min(args.len())]
+                        .iter()
+                        .map(|&v| self.value(v, span))
+                        .collect::<Lowered<_>>()?;
+                    if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
+                        return self.end(prim, mem, &operands, &args, k, span);
+                    }
+                    let mut results: Vec<Val> = Vec::new();
+                    match (prim, &operands[..]) {
+                        (Prim::Put, &[array, idx, value]) => {
+                            let address = self.world.op(Op::Lea, &[array, idx]);
+                            mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        _ => results.push(self.operation(prim, mem, &operands)),
+                    }
+                    match args[args.len() - 1] {
+                        Value::Lam(lam) => {
+                            let node = self.terms.lam_node(lam).clone();
+                            self.vals.extend(node.params.iter().copied().zip(results));
+                            body = self.enter(time, &node);
+                            if prim == Prim::Put {
+                                effect = self.now;
+                            }
+                        }
+                        then => {
+                            let callee = self.value(then, span)?;
+                            results.insert(0, mem);
+                            self.world.define(k, callee, &results);
+                            return Ok(());
+                        }
+                    }
+                }
+                BodyNode::Apply { callee: Value::Lam(lam), args, .. } => {
+                    let node = self.terms.lam_node(lam).clone();
+                    for (&x, &arg) in node.params.iter().zip(&args) {
+                        if !self.is_stage(x) {
+                            let val = self.value(arg, span)?;
+                            self.vals.insert(x, val);
+                        }
+                    }
+                    body = self.enter(time, &node);
+                }
+                BodyNode::Apply { callee, args, .. } => {
+                    let types = match callee {
+                        Value::Var(x) => self.signatures.of(self.terms, x),
+                        _ => TyNode::Open,
+                    };
+                    let callee = self.value(callee, span)?;
+                    let mut vals = vec![mem];
+                    for (i, &arg) in args.iter().enumerate() {
+                        let is_stage = match &types {
+                            TyNode::Fn(params) => {
+                                params.get(i).is_some_and(|&p| matches!(self.signatures.get(p), TyNode::Stage))
+                            }
+                            _ => false,
+                        };
+                        if !is_stage {
+                            vals.push(self.value(arg, span)?);
+                        }
+                    }
+                    self.world.define(k, callee, &vals);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// `if` and `exit` end a continuation.
+    fn end(&mut self, prim: Prim, mem: Val, operands: &[Val], args: &[Value], k: Cont, span: Span) -> Lowered<()> {
+        match (prim, operands, args) {
+            (Prim::If, &[condition], &[_, then, otherwise]) => {
+                let then = self.value(then, span)?;
+                let otherwise = self.value(otherwise, span)?;
+                let branch = self.world.builtin(Builtin::Branch);
+                self.world.define(k, branch, &[mem, condition, then, otherwise]);
+                Ok(())
+            }
+            _ => Err(Box::new(limitation::not_supported(
+                span,
+                "programs that `exit` ends at run time",
+                "call a continuation that the function takes",
+            ))),
+        }
+    }
+
+    fn operation(&mut self, prim: Prim, mem: Val, operands: &[Val]) -> Val {
+        let is_float = self.world.prim(operands[0]).is_some_and(Scalar::is_float);
+        let (int, float) = (self.world.types.i32(), self.world.types.prim(Scalar::F32));
+        let op = match prim {
+            Prim::Add => Op::Add,
+            Prim::Sub => Op::Sub,
+            Prim::Mul => Op::Mul,
+            Prim::Div if is_float => Op::Div,
+            Prim::Div => return self.world.op(Op::PDiv, &[mem, operands[0], operands[1]]),
+            Prim::Mod => return self.world.op(Op::PRem, &[mem, operands[0], operands[1]]),
+            Prim::Eq => Op::Eq,
+            Prim::Ne => Op::Ne,
+            Prim::Lt => Op::Lt,
+            Prim::Le => Op::Le,
+            Prim::Gt => Op::Gt,
+            Prim::Ge => Op::Ge,
+            Prim::And => Op::And,
+            Prim::Or => Op::Or,
+            Prim::Not => return self.world.not(operands[0]),
+            Prim::Sqrt => Op::Sqrt,
+            Prim::ToFloat => return self.world.op_ty(Op::Cast, float, operands),
+            Prim::ToInt => return self.world.op_ty(Op::Cast, int, operands),
+            Prim::At => {
+                let address = self.world.op(Op::Lea, operands);
+                return self.world.op(Op::Load, &[mem, address]);
+            }
+            Prim::Put | Prim::If | Prim::Exit => unreachable!("they are no operations with a result"),
+        };
+        self.world.op(op, operands)
+    }
+}

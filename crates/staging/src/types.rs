@@ -1,0 +1,112 @@
+//! Types of DeepCPS, and their inference by unification.
+//!
+//! Separate from the reader, which only asks whether two types are one. Types may be cyclic: a function may be passed to itself. So unification
+//! links classes before it compares what is in them, and ends since there is one class less each time.
+
+nyala_base::define_id!(
+    /// A type of a [`Types`].
+    pub struct Ty, "t"
+);
+
+#[derive(Clone, Debug)]
+pub enum TyNode {
+    Bool,
+    Int,
+    Float,
+    Stage,
+    Fn(Box<[Ty]>),
+    /// Of numbers or `bool`s.
+    Array(Ty),
+    /// Not known yet.
+    Open,
+    /// Of faulty code: is any type, so that one fault is reported once.
+    Error,
+    Same(Ty),
+}
+
+#[derive(Default)]
+pub struct Types {
+    nodes: Vec<TyNode>,
+}
+
+/// How deep types are shown.
+const MAX_SHOWN: usize = 4;
+
+impl Types {
+    pub fn add(&mut self, node: TyNode) -> Ty {
+        self.nodes.push(node);
+        Ty((self.nodes.len() - 1) as u32)
+    }
+
+    pub fn open(&mut self) -> Ty {
+        self.add(TyNode::Open)
+    }
+
+    pub fn find(&mut self, mut ty: Ty) -> Ty {
+        let mut root = ty;
+        while let TyNode::Same(other) = self.nodes[root.0 as usize] {
+            root = other;
+        }
+        while let TyNode::Same(other) = self.nodes[ty.0 as usize] {
+            self.nodes[ty.0 as usize] = TyNode::Same(root);
+            ty = other;
+        }
+        root
+    }
+
+    pub fn get(&mut self, ty: Ty) -> TyNode {
+        let root = self.find(ty);
+        self.nodes[root.0 as usize].clone()
+    }
+
+    /// Makes both one type; `false` if they can't be.
+    pub fn unify(&mut self, a: Ty, b: Ty) -> bool {
+        let mut work = vec![(a, b)];
+        while let Some((a, b)) = work.pop() {
+            let (a, b) = (self.find(a), self.find(b));
+            if a == b {
+                continue;
+            }
+            let link = match (&self.nodes[a.0 as usize], &self.nodes[b.0 as usize]) {
+                (TyNode::Error, _) | (_, TyNode::Error) => continue,
+                (TyNode::Open, _) => (a, b),
+                (_, TyNode::Open) => (b, a),
+                (TyNode::Bool, TyNode::Bool)
+                | (TyNode::Int, TyNode::Int)
+                | (TyNode::Float, TyNode::Float)
+                | (TyNode::Stage, TyNode::Stage) => (a, b),
+                (TyNode::Array(of_a), TyNode::Array(of_b)) => {
+                    work.push((*of_a, *of_b));
+                    (a, b)
+                }
+                (TyNode::Fn(of_a), TyNode::Fn(of_b)) if of_a.len() == of_b.len() => {
+                    work.extend(of_a.iter().copied().zip(of_b.iter().copied()));
+                    (a, b)
+                }
+                _ => return false,
+            };
+            self.nodes[link.0.0 as usize] = TyNode::Same(link.1);
+        }
+        true
+    }
+
+    pub fn show(&mut self, ty: Ty) -> String {
+        self.show_within(ty, 0)
+    }
+
+    fn show_within(&mut self, ty: Ty, depth: usize) -> String {
+        match self.get(ty) {
+            TyNode::Bool => "bool".into(),
+            TyNode::Int => "int".into(),
+            TyNode::Float => "float".into(),
+            TyNode::Stage => "stage".into(),
+            TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_SHOWN => "…".into(),
+            TyNode::Array(of) => format!("[{}]", self.show_within(of, depth + 1)),
+            TyNode::Fn(params) => {
+                let params: Vec<String> = params.iter().map(|&p| self.show_within(p, depth + 1)).collect();
+                format!("fn[{}]", params.join(", "))
+            }
+            TyNode::Open | TyNode::Error | TyNode::Same(_) => "_".into(),
+        }
+    }
+}

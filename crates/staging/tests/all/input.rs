@@ -1,0 +1,126 @@
+//! Texts that are no programs, or strange ones: an answer or diagnostics, never a panic, within limits.
+
+use crate::random::Rng;
+use nyala_base::{Sink, Sources};
+use nyala_staging::{Limits, deepcps, evaluate};
+
+const WORDS: [&str; 48] = [
+    "let",
+    "fix",
+    "def",
+    "f",
+    "g",
+    "x",
+    "y",
+    "k",
+    "(",
+    ")",
+    "(",
+    ")",
+    "{",
+    "}",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "@",
+    "&",
+    "|",
+    "!",
+    "+",
+    "-",
+    "*",
+    "/",
+    "mod",
+    "==",
+    "<",
+    "if",
+    "exit",
+    "0",
+    "1",
+    "2147483648",
+    "1.5",
+    "true",
+    "always",
+    "never",
+    "int",
+    "float",
+    "stage",
+    "fn",
+    "bool",
+    "not",
+    "é",
+    "// c\n",
+];
+
+fn read(text: String) {
+    let mut sources = Sources::new();
+    let file = sources.add("t.deepcps", text);
+    let mut sink = Sink::default();
+    let limits = Limits { steps: 2_000, size: 100_000 };
+    let residual = deepcps::read(&sources, file, &mut sink)
+        .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
+        .map(|residual| residual.print(&[]));
+    assert_eq!(residual.is_none(), sink.has_errors(), "{}", sources.text(file));
+    for diagnostic in &sink.diagnostics {
+        assert!(!diagnostic.primary.span.is_none(), "{diagnostic:?} in\n{}", sources.text(file));
+        diagnostic.render(&sources, false);
+    }
+}
+
+fn try_texts(seeds: std::ops::Range<u64>) {
+    let programs: Vec<String> = crate::programs::programs().into_iter().map(|(_, text)| text).collect();
+    for seed in seeds {
+        let mut rng = Rng(seed);
+        // Words at random.
+        read((0..rng.below(40)).map(|_| format!("{} ", WORDS[rng.below(WORDS.len())])).collect());
+        // A program with some words replaced, left out or doubled.
+        let program = &programs[rng.below(programs.len())];
+        let mut words: Vec<&str> = program.split_inclusive(|c: char| !c.is_alphanumeric()).collect();
+        for _ in 0..1 + rng.below(3) {
+            let (at, n) = (rng.below(words.len()), words.len());
+            match rng.below(4) {
+                0 => _ = words.remove(at),
+                1 => words.insert(at, WORDS[rng.below(WORDS.len())]),
+                2 => words[at] = WORDS[rng.below(WORDS.len())],
+                _ => words.swap(at, (at + 1) % n),
+            }
+        }
+        read(words.concat());
+    }
+}
+
+#[test]
+fn any_text_has_an_answer() {
+    try_texts(0..1_500);
+}
+
+#[test]
+#[ignore = "takes 30 s: ./x test --all crates"]
+fn any_text_of_many_has_an_answer() {
+    try_texts(1_000_000..1_020_000);
+}
+
+#[test]
+fn depth_is_limited_by_a_diagnostic_or_not_at_all() {
+    let n = 20_000;
+    for text in [
+        "(".repeat(n),
+        "f (x) { ".repeat(n),
+        format!("@{}x: exit", "!".repeat(n)),
+        format!("@{}always: exit", "(".repeat(n)),
+        format!("let f ({} x) {{ exit }}", "fn[".repeat(n)),
+        format!("exit {}", "1 + (".repeat(n)),
+        format!("let x 1\n@{}x: exit 1", "x & ".repeat(n)),
+        // The rest of a program is no nesting, nor are operators in a row.
+        format!("let x 1\n{}exit x", "x + 1 (x)\n".repeat(n)),
+        format!("let x 1\nx{} (y)\nexit y", " + 1".repeat(n)),
+        format!("let f (int x, fn[int] k) {{ k x }}\n{}exit 1", "f 1 (x)\n".repeat(n)),
+        // Function types that contain themselves.
+        "let f (x, y) { x x y }\nlet g (x) { f f x }\nexit 1".to_string(),
+    ] {
+        read(text);
+    }
+}

@@ -1,0 +1,6 @@
+//! All tests of this crate, in one executable.
+
+mod input;
+mod programs;
+mod random;
+mod steps;

@@ -1,0 +1,72 @@
+//! Programs in `tests/deepcps`, the listings of the seed among them: what is left of each, or its diagnostics, is the file beside it.
+//!
+//! A line `//! residual NAME…` says which of the exported functions are shown. `UPDATE_EXPECT=1` writes the files.
+
+use expect_test::expect_file;
+use nyala_base::{Sink, Sources};
+use nyala_staging::{Limits, deepcps, evaluate, machine, print, reference};
+use std::path::PathBuf;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/deepcps")
+}
+
+pub fn programs() -> Vec<(String, String)> {
+    let mut programs: Vec<_> = std::fs::read_dir(folder())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "deepcps"))
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(&path).expect("a text"))
+        })
+        .collect();
+    programs.sort();
+    programs
+}
+
+fn residual(name: &str, text: &str, limits: Limits) -> String {
+    let only: Vec<&str> =
+        text.lines().filter_map(|l| l.strip_prefix("//! residual ")).flat_map(str::split_whitespace).collect();
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let mut sink = Sink::default();
+    let residual = deepcps::read(&sources, file, &mut sink)
+        .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
+        .map_or(String::new(), |residual| residual.print(&only));
+    let diagnostics: String = sink.diagnostics.iter().map(|d| d.render(&sources, false)).collect();
+    assert_eq!(residual.is_empty(), sink.has_errors(), "{name}: {residual}{diagnostics}");
+    residual + &diagnostics
+}
+
+#[test]
+fn programs_have_the_residuals_beside_them() {
+    let limits = Limits { steps: 100_000, ..Limits::default() };
+    for (name, text) in programs() {
+        expect_file![folder().join(&name).with_extension("residual")].assert_eq(&residual(&name, &text, limits));
+    }
+}
+
+/// The programs are those that the front end makes, which random ones are not.
+#[test]
+fn machine_does_what_the_rules_say_of_programs() {
+    // Those that take more steps than the reference can.
+    let mut too_deep = Vec::new();
+    for (name, text) in programs() {
+        let read = || {
+            let mut sources = Sources::new();
+            let file = sources.add(&*name, &*text);
+            deepcps::read(&sources, file, &mut Sink::default())
+        };
+        let (Some(mut by_rules), Some(mut by_machine)) = (read(), read()) else { continue };
+        let limits = Limits { steps: 3_000, size: 1_000_000 };
+        let Ok(expected) = reference::run(&mut by_rules.terms, by_rules.body, limits) else {
+            too_deep.push(name);
+            continue;
+        };
+        let found = machine::run(&mut by_machine.terms, by_machine.body, Limits::default()).expect("within limits");
+        assert_eq!(print::print(&by_rules.terms, expected.body), print::print(&by_machine.terms, found.body), "{name}");
+        assert_eq!((expected.steps, expected.rounds), (found.steps, found.rounds), "{name}");
+    }
+    assert_eq!(too_deep, ["ackermann.deepcps", "error_forever.deepcps"]);
+}

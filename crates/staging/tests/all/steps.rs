@@ -1,0 +1,109 @@
+//! What evaluation costs, counted in values that it copies or looks at.
+
+use nyala_base::{Sink, Sources};
+use nyala_staging::evaluate::Residual;
+use nyala_staging::{Limits, deepcps, evaluate};
+
+fn residual(text: &str) -> Residual {
+    let mut sources = Sources::new();
+    let file = sources.add("t.deepcps", text);
+    let mut sink = Sink::default();
+    let residual = deepcps::read(&sources, file, &mut sink)
+        .and_then(|program| evaluate::evaluate(program, Limits::default(), &mut sink));
+    residual.unwrap_or_else(|| sink.diagnostics.iter().map(|d| panic!("{}", d.render(&sources, false))).next().unwrap())
+}
+
+/// The loop of Listing 8, unrolled n times around a body that stays.
+fn unrolled(n: usize) -> String {
+    format!(
+        "let [def] sfor (stage pstage, int from, int to, fn[stage, int, fn[stage]] body, fn[stage] end) {{
+  from<to (bool continue)
+  if continue () {{
+    body pstage from (stage nstage)
+    from+1 (next)
+    sfor nstage next to body end
+  }} () {{
+    end pstage
+  }}
+}}
+@def: let f (fn[int, fn[]] out, fn[] ret)[call] {{
+  @def: sfor call 0 {n} (stage in, int i, fn[stage] next) {{
+    i+i (twice)[jmp]
+    @in: out twice ()[done]
+    @jmp: next done
+  }} (stage last)
+  @last: ret
+}}
+"
+    )
+}
+
+/// A sum by recursion that is no loop: continuations nest.
+fn nested(n: usize) -> String {
+    format!(
+        "let [def] sum (int n, float x, fn[float] cont) {{
+  n==0 (bool z)
+  if z () {{ cont x }} ()
+  n-1 (m)
+  sum m x (part)[rec]
+  @part & x: part+x (all)
+  @rec: cont all
+}}
+@def: let f (float x, fn[float] ret) {{
+  @def: sum {n} x (all)
+  @all: ret all
+}}
+"
+    )
+}
+
+/// Straight code, all of which is executed.
+fn straight(n: usize) -> String {
+    let calls: String = (1..=n).map(|i| format!("x{}+1 (x{i})\n", i - 1)).collect();
+    format!("let x0 0\n{calls}exit x{n}\n")
+}
+
+/// Straight code within a function, which waits on `x`, then a call of it.
+fn waiting(n: usize) -> String {
+    let calls: String = (1..=n).map(|i| format!("@x & x{0}: x{0}+x (x{i})\n", i - 1)).collect();
+    format!("let f (int x, int x0, fn[int] ret) {{\n{calls}@x{n}: ret x{n}\n}}\nf 1 0 (r)\nexit r\n")
+}
+
+/// A loop, all of which is executed.
+fn looping(n: usize) -> String {
+    format!(
+        "let f (int n, fn[int] k) {{\n  n==0 (z)\n  if z () {{ k n }} ()\n  n-1 (m)\n  f m k\n}}\nf {n} (r)\nexit r\n"
+    )
+}
+
+#[test]
+fn staging_is_linear() {
+    type Program = fn(usize) -> String;
+    let programs: [(&str, Program, u64); 5] = [
+        ("unrolled", unrolled, 6),
+        ("nested", nested, 4),
+        ("straight", straight, 1),
+        ("waiting", waiting, 1),
+        ("looping", looping, 6),
+    ];
+    for (name, program, steps_each) in programs {
+        let [few, many] = [1_000, 10_000].map(|n| {
+            let outcome = residual(&program(n)).outcome;
+            (outcome.steps, outcome.work)
+        });
+        println!("{name}: {few:?}, {many:?}");
+        assert!(many.0 >= 10_000 * steps_each, "{name}: {many:?}");
+        assert!(many.0 <= 10 * few.0, "{name}: {few:?}, {many:?}");
+        // A little more than tenfold is the part that does not grow.
+        assert!(many.1 <= 10 * few.1, "{name}: {few:?}, {many:?}");
+    }
+}
+
+#[test]
+fn ten_thousand_bodies_stay_in_a_chain() {
+    let text = residual(&unrolled(10_000)).print(&["f"]);
+    assert_eq!(text.lines().count(), 10_000 + 3, "{}", &text[..300]);
+    for i in [0, 1, 9_999] {
+        assert!(text.contains(&format!("out {} ()", 2 * i)), "{i}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Programs in DeepCPS, as files `.deepcps` of the command: what becomes of them under each engine, and what is reported.
+
+use crate::common::{Folder, nyala, root, sh, stderr};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Listing 6, on `int`: `pow5` is specialized before it is called, `main` calls it, and `early` is a number.
+const POWER: &str = "
+let [power] powergen (int base, int exp, fn[int] cont) {
+  exp == 0 (bool b)
+  if b () { cont 1 } ()
+  exp mod 2 == 1 (bool b)
+  if b () {
+    exp-1 (em)
+    powergen base em (part)[rec]
+    @base & part: part * base (result)
+    @rec: cont result
+  } () {
+    exp/2 (eh)
+    powergen base eh (part)[rec]
+    @part: part * part (result)
+    @rec: cont result
+  }
+}
+let pow5 (int base, fn[int] cont) {
+  @power: powergen base 5 (result)
+  @result: cont result
+}
+let early (fn[int] ret)[call] {
+  @power: powergen 2 10 (r)
+  @call: ret r
+}
+let main (fn[int] ret) {
+  pow5 3 (r)
+  r mod 200 (s)
+  ret s
+}
+";
+
+fn run(args: &[&str], file: &Path) -> Output {
+    let mut all: Vec<&std::ffi::OsStr> = args.iter().map(|a| a.as_ref()).collect();
+    all.push(file.as_os_str());
+    nyala(&all, 60)
+}
+
+fn file(folder: &Folder, name: &str, text: &str) -> std::path::PathBuf {
+    folder.write(name, text)
+}
+
+#[test]
+fn every_engine_runs_what_is_left() {
+    let folder = Folder::new("staging-runs");
+    let program = file(&folder, "power.deepcps", POWER);
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine], &program);
+        assert_eq!(output.status.code(), Some(43), "{engine}: {}", stderr(&output));
+    }
+    let result = file(&folder, "result.deepcps", "3 + 4 (sum)\nexit sum\n");
+    assert_eq!(run(&["run"], &result).status.code(), Some(7));
+}
+
+#[test]
+fn nothing_of_early_stages_is_left() {
+    let folder = Folder::new("staging-residual");
+    let program = file(&folder, "power.deepcps", POWER);
+    let output = run(&["emit", "--stage", "flat"], &program);
+    let flat = String::from_utf8_lossy(&output.stdout).into_owned();
+    let expected = "\
+flat
+export \"pow5\" pow5(i32) -> (i32) {
+entry(base):
+  v1: i32 = mul(base, base)
+  v2: i32 = mul(v1, v1)
+  v3: i32 = mul(v2, base)
+  return(v3)
+}
+export \"early\" early() -> (i32) {
+entry():
+  return(1024i32)
+}
+export \"main\" main() -> (i32) {
+entry():
+  return(43i32)
+}
+";
+    assert_eq!(flat, expected, "{}", stderr(&output));
+}
+
+/// Listing 9: the kernel is known when the program is compiled, and nothing of it is left but its factors.
+#[test]
+fn c_calls_a_specialized_convolution() {
+    let folder = Folder::new("staging-convolution");
+    let program = root().join("crates/staging/tests/deepcps/listing_9.deepcps");
+    let flat = run(&["emit", "--stage", "flat"], &program);
+    let flat = String::from_utf8_lossy(&flat.stdout).into_owned();
+    let of_spec = flat.split("export").find(|f| f.contains("conv_spec")).unwrap_or_default();
+    let counts = ["load(", "store(", "branch ", "mul(", "call "].map(|op| of_spec.matches(op).count());
+    // The product with 1 is folded.
+    assert_eq!(counts, [3, 1, 1, 2, 0], "{flat}");
+    let object = folder.path("conv.o");
+    let output = run(&["build", "-o", &object.display().to_string()], &program);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let main = folder.write(
+        "main.c",
+        "#include <stdio.h>
+void conv_spec(const float *in, int size, float *out);
+int main(void) {
+    float in[] = {1, 2, 4, 8, 16, 32}, out[4];
+    conv_spec(in + 1, 4, out);
+    for (int i = 0; i < 4; i++) printf(\"%g \", out[i]);
+}",
+    );
+    sh(Command::new("cc").arg("-o").arg(folder.path("main")).args([main, object]));
+    assert_eq!(sh(&mut Command::new(folder.path("main"))), "3 6 12 24 ");
+}
+
+#[test]
+fn faults_are_reported_where_they_are() {
+    let folder = Folder::new("staging-faults");
+    let faults = [
+        ("staging-syntax", "let f (fn[int] k) { k 1 () }", "1:28"),
+        ("staging-name", "exit nothing", "1:6"),
+        ("staging-type", "let f (int n, fn[float] k) { k n }", "1:32"),
+        ("stuck-body", "let [now] f (fn[int] k) { k 1 }\nlet g (int n, fn[int] k) {\n  @now: n+1 (m)\n  k m\n}", "3:9"),
+        ("stuck-body", "let f (int n, fn[int] k) {\n  @never: k n\n}", "2:11"),
+        ("staging-limit", "let f (int n) { 0+n (m) f m }\nf 1", "1:17"),
+        // The sum runs before the store, since it does not wait for it; and so does what follows it.
+        (
+            "limitation",
+            "let f ([int] a, int x, fn[] k) {\n  put a 0 x ()\n  @x: x+1 (y)\n  put a 1 y ()\n  k\n}",
+            "4:3",
+        ),
+        ("limitation", "let f (int n, fn[int] k)[call] {\n  n+1 (m)\n  @call: k n\n}", "3:10"),
+    ];
+    for (code, text, place) in faults {
+        let program = file(&folder, "fault.deepcps", text);
+        let output = run(&["check"], &program);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{code}: {said}");
+        assert!(
+            said.contains(&format!("error[{code}]")) && said.contains(&format!("deepcps:{place}\n")),
+            "{code}: {said}"
+        );
+    }
+    // Forms of a program that only Impala's have.
+    let program = file(&folder, "power.deepcps", POWER);
+    for args in [&["emit", "--stage", "ast"][..], &["build", "--kind", "header", "-o", "power.h"]] {
+        let output = run(args, &program);
+        assert!(stderr(&output).contains("error[limitation]"), "{args:?}: {}", stderr(&output));
+    }
+}
