@@ -1,6 +1,6 @@
 //! Dynamic staging: stages are values that say when code runs: the calculus, its evaluators, and the language DeepCPS.
 //!
-//! Of Danilewski and others, "Specialization through Dynamic Staging" (GPCE 2014; seed 004).
+//! For users: `docs/staging.md`. Of Danilewski and others, "Specialization through Dynamic Staging" (GPCE 2014; seed 004).
 //!
 //! **The calculus** ([`term`]). A program is in continuation-passing style: a body is one call, or one `fix`, and the rest of the program is within
 //! its operands. Each body has a staging expression over variables, which is true as far as they are bound to values. A body is *active* when its

@@ -40,6 +40,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/checks.md",
             "docs/debugging.md",
             "docs/promises.md",
+            "docs/staging.md",
             "docs/tuning.md",
             "docs/packages.md",
             "docs/devices.md",

@@ -70,3 +70,25 @@ fn machine_does_what_the_rules_say_of_programs() {
     }
     assert_eq!(too_deep, ["ackermann.deepcps", "error_forever.deepcps"]);
 }
+
+/// Programs of the page, and the functions that it shows behind them.
+#[test]
+fn the_page_shows_what_is_left() {
+    let page = include_str!("../../../../docs/staging.md");
+    let block = |rest: &str| rest.split("\n```").next().unwrap_or_default().trim_start().to_string() + "\n";
+    let mut shown = 0;
+    for rest in page.split("```deepcps").skip(1) {
+        let program = block(rest);
+        let text = rest.split_once("```text").filter(|_| !rest.contains("```deepcps")).map(|(_, rest)| block(rest));
+        let expected = text.unwrap_or_default();
+        let names: Vec<&str> = expected.lines().filter_map(|l| l.strip_prefix("let ")?.split(' ').next()).collect();
+        let program = format!("//! residual {}\n{program}", names.join(" "));
+        let found = residual("page.deepcps", &program, Limits::default());
+        assert!(!found.contains("error["), "{found}");
+        if !names.is_empty() {
+            assert_eq!(found, expected);
+            shown += 1;
+        }
+    }
+    assert_eq!(shown, 1);
+}
