@@ -5,8 +5,11 @@
 //! parameter of a function which nobody has called yet, or computes with one, has to be staged on it.
 //!
 //! ```text
-//! let [def] twice (float x, fn[float] cont) {
-//!   @def: x+x (y)
+//! let [ready] same (float x, fn[float] cont) {
+//!   cont x
+//! }
+//! let twice (float x, fn[float] cont) {
+//!   @ready: x+x (y)
 //!   cont y
 //! }
 //! ```

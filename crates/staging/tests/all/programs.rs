@@ -92,3 +92,19 @@ fn the_page_shows_what_is_left() {
     }
     assert_eq!(shown, 1);
 }
+
+/// The first program of an explanation has the fault, the one under `## Instead` does not.
+#[test]
+fn explanations_show_their_fault() {
+    for code in nyala_staging::diagnostics::CODES {
+        let explanation = code.explanation();
+        let programs: Vec<&str> =
+            explanation.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        let [fault, instead] = programs[..] else { panic!("{} shows no two programs", code.name()) };
+        let limits = Limits { steps: 10_000, ..Limits::default() };
+        let found = residual("fault.deepcps", fault, limits);
+        assert!(found.starts_with(&format!("error[{}]", code.name())), "{}:\n{found}", code.name());
+        let found = residual("instead.deepcps", instead, limits);
+        assert!(!found.contains("error["), "{}:\n{found}", code.name());
+    }
+}
