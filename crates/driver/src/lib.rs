@@ -53,6 +53,7 @@ pub use front::{Files, FrontEnd, Trees};
 pub use graph::{Graph, Residual};
 pub use options::*;
 pub use report::{Failed, Report, Timing};
+pub use staged::is_staged;
 pub use target_facts::INTERPRETED;
 pub use variants::{Fixed, Variant};
 

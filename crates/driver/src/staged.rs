@@ -10,7 +10,7 @@ use nyala_ir::World;
 use nyala_staging::{Limits, deepcps, evaluate, lower as residual};
 
 /// Whether a file of that name is a program in DeepCPS.
-pub(crate) fn is_staged(name: &str) -> bool {
+pub fn is_staged(name: &str) -> bool {
     name.ends_with(".deepcps")
 }
 

@@ -7,10 +7,11 @@
 //! ```text
 //! export apply(m, n, f: fn(i32) -> i32, ret)       apply(m, n, f, ret) as before, no longer exported
 //!                                                  export apply(m, n, f: &u8, env: &(), ret): apply(m, n, callback, ret)
-//!                                                  callback(m, x, ret): nyala.call.N(m, f, env, x, ret)
+//!                                                  callback(m, x, ret): nyala.call.T(m, f, env, x, ret)
 //! ```
 //!
-//! `nyala.call.N` has no body and no symbol that is linked: a call of it is a call of its first argument, by C's convention.
+//! `nyala.call.T`, one for each type T of such parameters, has no body and no symbol that is linked: a call of it is a call of its first
+//! argument, by C's convention.
 
 use crate::{Cont, Prim, Ty, TyKind, Types, Val, World};
 

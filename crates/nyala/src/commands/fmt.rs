@@ -1,7 +1,8 @@
 //! `nyala fmt`: files in their canonical form.
 
 use super::{FAILED, show_all};
-use nyala_base::{Diagnostic, Sources};
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, Sources, Span};
 use nyala_driver::diagnostics::{cannot_read, cannot_write};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,12 @@ impl Fmt {
             };
         let mut sources = Sources::new();
         let file = sources.add(name.clone(), text.clone());
+        if nyala_driver::is_staged(&name) {
+            let hint = "only files in Impala are formatted";
+            let place = Span::new(file, 0, 0);
+            return self
+                .fail(&[limitation::not_supported(place, "canonical forms of programs in DeepCPS", hint)], &sources);
+        }
         let formatted = match nyala_syntax::format(file, &text) {
             Ok(formatted) => formatted,
             Err(errors) => return self.fail(&errors, &sources),

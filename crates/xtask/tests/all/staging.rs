@@ -149,3 +149,14 @@ fn faults_are_reported_where_they_are() {
         assert!(stderr(&output).contains("error[limitation]"), "{args:?}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn what_has_no_canonical_form_is_not_formatted() {
+    let folder = Folder::new("staging format");
+    let path = folder.write("p.deepcps", POWER);
+    let output = nyala(&["fmt".as_ref(), path.as_os_str()], 20);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.contains("error[limitation]: canonical forms of programs in DeepCPS are not supported yet"), "{text}");
+    assert_eq!(std::fs::read_to_string(&path).expect("the file"), POWER);
+}
