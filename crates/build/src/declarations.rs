@@ -69,6 +69,19 @@ impl Writer {
         }
     }
 
+    /// The type of a pointer to a function, which gets the environment that is passed behind it.
+    fn callback(&self, params: &[ExportedType], result: &ExportedType) -> Result<String, String> {
+        let mut all = vec!["*mut ()".to_string()];
+        for ty in params {
+            all.push(self.by_value(ty)?);
+        }
+        let result = match result {
+            ExportedType::Unit => String::new(),
+            ty => format!(" -> {}", self.by_value(ty)?),
+        };
+        Ok(format!("unsafe extern \"C\" fn({}){result}", all.join(", ")))
+    }
+
     fn lacks(&self, what: &str) -> String {
         format!(
             "error[limitation]: {} has {what}, which cannot be declared in Rust: pass it in a struct or by pointer\n",
@@ -114,9 +127,20 @@ pub fn text(all: &Signatures, needs_runtime: bool) -> Result<String, String> {
     let names = different(all.functions.iter().map(|f| f.symbol.clone()));
     for (name, f) in names.iter().zip(&all.functions) {
         w.of = format!("`{}`", f.text);
-        let params = different(f.params.iter().map(|p| p.0.clone()));
-        let params = params.iter().zip(&f.params).map(|(name, (_, ty))| Ok(format!("{name}: {}", w.by_value(ty)?)));
-        let params = params.collect::<Result<Vec<_>, String>>()?.join(", ");
+        let (mut texts, mut tys) = (Vec::new(), Vec::new());
+        for (name, ty) in &f.params {
+            texts.push(name.clone());
+            match ty {
+                ExportedType::Function(params, result) => {
+                    tys.push(w.callback(params, result)?);
+                    texts.push(format!("{name}_env"));
+                    tys.push("*mut ()".into());
+                }
+                ty => tys.push(w.by_value(ty)?),
+            }
+        }
+        let params = different(texts.into_iter()).into_iter().zip(tys).map(|(name, ty)| format!("{name}: {ty}"));
+        let params = params.collect::<Vec<_>>().join(", ");
         let result = match &f.result {
             ExportedType::Unit => String::new(),
             ty => format!(" -> {}", w.by_value(ty)?),

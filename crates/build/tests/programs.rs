@@ -21,6 +21,7 @@ extern fn sum(a: Slice[f64]) -> f64 { let mut s = 0.0; for i in range(0i64, a.le
 extern fn mirrored(p: Point) -> Point { Point { x: p.y, y: p.x, ..p } }
 extern fn total(l: &List) -> i32 { l.value + l.next.value + l.cells(2) as i32 }
 extern fn \"odd.name\" match_of(in_: i32) -> i32 { in_ + 1 }
+extern fn fold(n: i32, f: fn(i32, i32) -> i32) -> i32 { let mut x = 0; for i in range(0, n) { x = f(x, i); } x }
 fn main() -> i32 { 0 }
 ";
 
@@ -51,7 +52,7 @@ fn a_rust_program_calls_a_library() -> Result<(), Error> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let output = Command::new(folder.join("main")).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "32 [2.0, 4.0, 6.0] 3.5 Point { x: 2.0, y: 1.0, loop: 3 }\n10 2\n");
+    assert_eq!(said, "32 [2.0, 4.0, 6.0] 3.5 Point { x: 2.0, y: 1.0, loop: 3 }\n10 2 30\n");
     Ok(())
 }
 

@@ -753,9 +753,9 @@ fn tuples_and_arrays_cross_to_c() {
 }
 
 #[test]
-fn functions_do_not_cross_to_c() {
+fn functions_of_functions_do_not_cross_to_c() {
     let folder = Folder::new("functions");
-    let takes = "extern fn apply(x: i32, f: fn(i32) -> i32) -> i32 { f(x) }";
+    let takes = "extern fn apply(x: i32, f: fn(fn(i32) -> i32) -> i32) -> i32 { f(|y| x + y) }";
     let gives = "extern fn adder(n: i32) -> fn(i32) -> i32 { |x| x + n }";
     for (text, what) in [(takes, "a parameter"), (gives, "the result")] {
         folder.write("p.impala", text);
@@ -767,6 +767,6 @@ fn functions_do_not_cross_to_c() {
         }
     }
     // Nobody calls an executable's functions.
-    folder.write("exe.impala", format!("{takes}\nfn main() -> i32 {{ apply(2, |x| x + 1) - 3 }}"));
+    folder.write("exe.impala", format!("{takes}\nfn main() -> i32 {{ apply(2, |f| f(1)) - 3 }}"));
     sh(&mut Command::new(build_well(&folder, "exe.impala", "exe", &[])));
 }
