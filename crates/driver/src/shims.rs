@@ -18,7 +18,6 @@
 //!     for i in range(0, n) { out(strides(1) * i) = function(x(strides(0) * i), …) }
 //! }
 //! ```
-
 //!
 //! A receiver is a function for a parameter that is a function: it is the C function there, and gives what it gets to one function for all
 //! types, with its environment.
@@ -47,10 +46,14 @@ impl Graph {
     /// The graph of the receiver for a parameter of an exported function.
     ///
     /// # Errors
-    /// There is no such function, or no such parameter that C can give.
+    /// There is no such function, or the parameter is no function that C can give.
     pub fn receiver(&self, symbol: &str, param: usize) -> Result<Graph, Failed> {
-        let world = receiver(&self.world, symbol, param)
-            .ok_or_else(|| self.report.clone().report(bug::error(Span::NONE, "a receiver for no function")))?;
+        let world = receiver(&self.world, symbol, param).ok_or_else(|| {
+            let why = format!("parameter {param} of `{symbol}` is no function that C can give");
+            let hint =
+                "functions that other languages give take and give numbers, pointers, structs, tuples and arrays";
+            self.report.clone().report(limitation::error(Span::NONE, why, hint))
+        })?;
         let mut options = self.options.clone();
         (options.checks, options.opt_level) = (nyala_checks::Checks::default(), 1);
         Ok(Graph { options, report: self.report.clone(), world: Arc::new(world) })
@@ -221,9 +224,7 @@ fn shim(whole: &World, symbol: &str, fixed: &[usize]) -> Result<World, String> {
     for (i, &ty) in params.iter().enumerate() {
         if is_function(w, ty) {
             // The address of a C function, and that of its environment.
-            let byte = w.types.prim(Prim::U8);
-            let (code, unit) = (w.types.ptr(byte), w.types.unit());
-            let environment = w.types.ptr(unit);
+            let (code, environment) = callbacks::addresses(&mut w.types);
             let both = w.types.tuple(&[code, environment]);
             let from = address(w, mem, addresses, i, both);
             let both = w.op(Op::Load, &[mem, from]);
@@ -264,12 +265,11 @@ fn receiver(whole: &World, symbol: &str, param: usize) -> Option<World> {
     let mut world = World::like(whole);
     let w = &mut world;
     let ty = *w.types.cn_params(whole.cont(function).ty)?.get(param + 1)?;
-    let tys = w.types.cn_params(ty)?.to_vec();
+    let tys = w.types.cn_params(ty).filter(|_| callbacks::is_plain(&w.types, ty))?.to_vec();
     let (&memory, &returns) = (tys.first()?, tys.last()?);
     let params = tys.get(1..tys.len() - 1)?;
     let result = w.types.cn_params(returns)?.get(1).copied();
-    let (word, unit) = (w.types.prim(Prim::U64), w.types.unit());
-    let environment = w.types.ptr(unit);
+    let (word, (_, environment)) = (w.types.prim(Prim::U64), callbacks::addresses(&mut w.types));
     let mut outside = vec![memory, environment];
     outside.extend(&tys[1..]);
     let outside = w.types.cn(&outside);

@@ -51,7 +51,7 @@ pub(crate) fn lower(report: &mut Report, options: &Options) -> Option<World> {
     let file = *files(report).first()?;
     let mut world = World::new();
     world.types.set_spaces(options.target().spaces);
-    // What is wrong so far is reported.
+    // `check` has reported faults of grammar, names and types.
     let program = deepcps::read(&report.sources, file, &mut Sink::default());
     let left =
         program.and_then(|program| evaluate::evaluate(program, Limits::times(options.pe_budget), &mut report.sink));

@@ -91,7 +91,7 @@ pub(crate) struct Shims {
 
 type Made = OnceLock<Result<Built, Error>>;
 
-/// What is made for each of some keys.
+/// Compiled code by keys. A lock is held to find an entry, not to compile it.
 type MadeFor<K> = Mutex<Vec<(K, Arc<Made>)>>;
 
 /// The code of a variant.
@@ -359,7 +359,7 @@ impl Shims {
     }
 }
 
-/// What is made once for a key; the lock is not held while it is made.
+/// The entry of a key, which is compiled by whoever needs it first.
 fn made<K: PartialEq>(all: &MadeFor<K>, key: K) -> Arc<Made> {
     let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
     if let Some((_, built)) = all.iter().find(|(other, _)| *other == key) {

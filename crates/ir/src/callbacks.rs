@@ -60,7 +60,7 @@ pub fn outside(types: &mut Types, tys: &[Ty]) -> Vec<Ty> {
 }
 
 /// The types of a C function's address, and of that of its environment.
-fn addresses(types: &mut Types) -> (Ty, Ty) {
+pub fn addresses(types: &mut Types) -> (Ty, Ty) {
     let (unit, u8) = (types.unit(), types.prim(Prim::U8));
     (types.ptr(u8), types.ptr(unit))
 }
@@ -73,8 +73,8 @@ fn returns(types: &Types, tys: &[Ty]) -> bool {
     }
 }
 
-/// Whether a function of this type takes and gives no functions.
-fn is_plain(types: &Types, ty: Ty) -> bool {
+/// Whether C can give a function of this type: it returns, and takes and gives no functions.
+pub fn is_plain(types: &Types, ty: Ty) -> bool {
     let tys = types.cn_params(ty).unwrap_or_default();
     let is_function = |ty: &Ty| matches!(types.kind(*ty), TyKind::Cn(_));
     let results = tys.last().and_then(|&ty| types.cn_params(ty)).unwrap_or_default();

@@ -833,7 +833,7 @@ impl<'s> Reader<'s> {
                 None
             }
         };
-        // Of operators, which are checked.
+        // Operands of an operator come first: they have been checked.
         let n_checked = args.len();
         if let Some(params) = &expected {
             found.extend(&params[..n_checked.min(params.len())]);

@@ -10,7 +10,7 @@ use crate::{Exceeded, Limits, Outcome, Stuck, Why, machine, print};
 use nyala_base::{Diagnostic, Sink, Span};
 use std::sync::Arc;
 
-/// What is left of a program when nothing is active.
+/// A residual program: a program in which no body is active.
 pub struct Residual {
     pub terms: Terms,
     pub outcome: Outcome,

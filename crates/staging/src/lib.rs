@@ -16,7 +16,7 @@
 //! has no rule. It stays, with all around it, and is reported; the rest of the program is still executed.
 //!
 //! **`fix`, by the rules.** `[e] fix x = λ in b` is executed when `b` waits, so within `b` a call of `x` must be staged on `x`: `b` is evaluated before `x` is bound.
-//! The same holds within a recursive function: a call unfolds it to a `fix`, whose `b` is the function's body.
+//! So must a recursive call in the body of `λ`, which a call of the function makes the `b` of another `fix`.
 //!
 //! **DeepCPS** ([`deepcps`]). Text to terms, with names and types, in one pass; [`evaluate`](mod@evaluate) runs the machine and words what is wrong.
 //!

@@ -1,4 +1,4 @@
-//! What is left of a program as functions of the graph.
+//! Residual programs of the calculus as functions of the graph.
 //!
 //! Separate from the evaluator, which needs no types.
 //!
@@ -30,6 +30,8 @@ struct Lowering<'r> {
     signatures: &'r mut Signatures,
     world: &'r mut World,
     vals: FxHashMap<Var, Val>,
+    /// Types of the graph: parts are shared, so that a type may be much longer as text than as data.
+    types: FxHashMap<Ty, IrTy>,
     /// When a variable is bound: later ones have higher numbers.
     times: FxHashMap<Var, u32>,
     now: u32,
@@ -49,6 +51,7 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         signatures: &mut residual.signatures,
         world,
         vals: FxHashMap::default(),
+        types: FxHashMap::default(),
         times: FxHashMap::default(),
         now: 0,
         left: Vec::new(),
@@ -121,8 +124,11 @@ impl Lowering<'_> {
     // --- Types.
 
     fn ty(&mut self, ty: Ty, of: Var, depth: usize) -> Lowered<IrTy> {
+        if let Some(&known) = self.types.get(&ty) {
+            return Ok(known);
+        }
         let place = self.signatures.place(self.terms, of);
-        Ok(match self.signatures.get(ty) {
+        let made = match self.signatures.get(ty) {
             TyNode::Bool => self.world.types.bool(),
             TyNode::Int => self.world.types.i32(),
             TyNode::Float => self.world.types.prim(Scalar::F32),
@@ -151,7 +157,9 @@ impl Lowering<'_> {
                 let name = self.terms.name(of).map_or("x", |n| n);
                 return Err(Box::new(staging_type::undetermined(place, name)));
             }
-        })
+        };
+        self.types.insert(ty, made);
+        Ok(made)
     }
 
     fn is_stage(&mut self, var: Var) -> bool {

@@ -109,7 +109,8 @@ struct Machine<'t> {
     operands: Vec<Value>,
     /// The value of each variable of the code that is being copied; unknowns stand for themselves.
     table: Vec<Value>,
-    /// Of the variables that `table` binds to anything but themselves, the least id, plus 1: what mentions smaller ones only is not copied.
+    /// The least id of a variable that `table` binds to anything but itself, plus 1. A closure is copied only if it mentions that variable or a
+    /// newer one.
     oldest_bound: u32,
     /// For each variable, the last search that met it.
     met: Vec<u32>,
@@ -492,7 +493,14 @@ impl Machine<'_> {
         };
         let new_stage = fresh(stage, None);
         let new_params = params.iter().map(|&x| fresh(x, named)).collect();
-        let mut frame = Frame {
+        let mut frame = self.frame(born, Some((new_params, new_stage)));
+        self.copy_head(code, &mut frame);
+        frame
+    }
+
+    /// A frame whose body is still to be copied into it.
+    fn frame(&self, born: u64, lambda: Option<(Box<[Var]>, Var)>) -> Frame {
+        Frame {
             kind: Kind::Apply,
             stage: self.always,
             operands: Vec::new(),
@@ -501,10 +509,8 @@ impl Machine<'_> {
             blocked: false,
             born,
             ready: born,
-            lambda: Some((new_params, new_stage)),
-        };
-        self.copy_head(code, &mut frame);
-        frame
+            lambda,
+        }
     }
 
     fn is_too_large(&self) -> bool {
@@ -515,17 +521,7 @@ impl Machine<'_> {
 
     fn run(mut self, program: Code) -> Result<Outcome, Exceeded> {
         let (mut steps, mut stuck) = (0, Vec::new());
-        let mut frame = Frame {
-            kind: Kind::Apply,
-            stage: self.always,
-            operands: Vec::new(),
-            span: Span::NONE,
-            next: 0,
-            blocked: false,
-            born: 0,
-            ready: 0,
-            lambda: None,
-        };
+        let mut frame = self.frame(0, None);
         self.copy_head(program, &mut frame);
         // Those around `frame`.
         let mut outer: Vec<Frame> = Vec::new();
@@ -735,17 +731,7 @@ impl Machine<'_> {
             rest: Option<Body>,
         }
         let first = self.terms.n_bodies();
-        let mut frame = Frame {
-            kind: Kind::Apply,
-            stage: self.always,
-            operands: Vec::new(),
-            span: Span::NONE,
-            next: 0,
-            blocked: false,
-            born: 0,
-            ready: 0,
-            lambda: None,
-        };
+        let mut frame = self.frame(0, None);
         self.copy_head(program, &mut frame);
         let mut reading = Reading { frame, done: Vec::new(), rest: None };
         let mut outer: Vec<Reading> = Vec::new();

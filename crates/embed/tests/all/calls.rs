@@ -179,6 +179,14 @@ fn arguments_are_in_memory() -> Result<(), Error> {
     assert_eq!(result, 12);
     let refused = program.untyped("higher")?.in_memory().err().map(|e| e.to_string()).unwrap_or_default();
     assert!(refused.contains("with a function as an argument that takes or gives one"), "{refused}");
+    unsafe extern "C" fn received(_: *const (), _: *const *mut ()) {}
+    for (function, i) in [("higher", 0), ("twice", 1)] {
+        let refused = program.untyped(function)?.receiver(i, received).err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(
+            refused.contains(&format!("parameter {i} of `{function}` is no function that C can give")),
+            "{refused}"
+        );
+    }
     let next = program.untyped("next")?;
     // SAFETY: these access no memory.
     let twice = unsafe { twice.partial() }.fix("f", unsafe { next.partial() })?.build_untyped()?;

@@ -86,6 +86,22 @@ entry():
     assert_eq!(flat, expected, "{}", stderr(&output));
 }
 
+/// Written out, the type of the last parameter has 2^40 parts.
+#[test]
+fn types_that_share_parts_are_as_long_as_their_parts() {
+    let folder = Folder::new("staging-types");
+    let params: Vec<String> = (1..=40).map(|k| format!("y{k}")).collect();
+    let calls: Vec<String> = (2..=40).map(|k| format!("    y{k} y{0} y{0} ()\n", k - 1)).collect();
+    let text = format!(
+        "let f (int n, fn[int] ret) {{\n  fix def loop (int i, {}) {{\n    y1 i i ()\n{}    ret i\n  }}\n  ret n\n}}\n",
+        params.join(", "),
+        calls.concat()
+    );
+    let output = run(&["emit", "--stage", "residual"], &file(&folder, "shared.deepcps", &text));
+    let residual = String::from_utf8_lossy(&output.stdout);
+    assert!(residual.contains("= ret(m, n)"), "{residual}{}", stderr(&output));
+}
+
 /// Listing 9: the kernel is known when the program is compiled, and nothing of it is left but its factors.
 #[test]
 fn c_calls_a_specialized_convolution() {
