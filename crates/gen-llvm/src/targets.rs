@@ -17,13 +17,13 @@ use std::sync::Once;
 macro_rules! shim {
     ($name:ident, $($target:ident),*) => {
         /// # Safety
-        /// None: registering a target twice does nothing.
+        /// No other thread registers targets meanwhile. Registering one twice does nothing.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> LLVMBool {
             unsafe extern "C" {
                 $(fn $target();)*
             }
-            // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
+            // SAFETY: these functions take nothing and only register the target; `initialize` calls them in one thread.
             unsafe {
                 $($target();)*
             }
@@ -61,13 +61,17 @@ pub(crate) use shims::*;
 /// do not come back need none.
 const TRAPS: [&CStr; 2] = [c"-trap-unreachable", c"-no-trap-after-noreturn"];
 
-/// Registers the native target with LLVM and keeps the linker from dropping the shims; sets LLVM's options.
+/// Registers the targets with LLVM, and sets its options. LLVM's list of targets has no lock: with two threads that register the same
+/// target, it is in the list twice, and LLVM finds neither. So one thread registers all, before any is looked up. The shims are
+/// called to keep the linker from dropping them.
 pub(crate) fn initialize() {
-    static OPTIONS: Once = Once::new();
-    LLVM_InitializeNativeTarget();
-    LLVM_InitializeNativeAsmPrinter();
-    LLVM_InitializeNativeAsmParser();
-    OPTIONS.call_once(|| {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        LLVM_InitializeNativeTarget();
+        LLVM_InitializeNativeAsmPrinter();
+        LLVM_InitializeNativeAsmParser();
+        initialize_cross();
+        initialize_gpus();
         let arguments = [c"nyala".as_ptr(), rounding::OPTION.as_ptr(), TRAPS[0].as_ptr(), TRAPS[1].as_ptr()];
         // SAFETY: as many C strings as it says, and no overview; once, before any pass runs.
         unsafe {
@@ -91,16 +95,14 @@ macro_rules! cross_targets {
         /// Architectures (first part of the triple) that objects are made for.
         pub const ARCHITECTURES: &[&str] = &[$($arch),*];
 
-        fn initialize_cross(arch: &str) -> bool {
+        fn initialize_cross() {
             unsafe extern "C" {
                 $(fn $info(); fn $target(); fn $mc(); fn $printer(); fn $parser();)*
             }
-            match arch {
-                // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
-                $($arch => unsafe { $info(); $target(); $mc(); $printer(); $parser(); },)*
-                _ => return false,
+            // SAFETY: these functions take nothing and only register the target; `initialize` calls them in one thread.
+            unsafe {
+                $($info(); $target(); $mc(); $printer(); $parser();)*
             }
-            true
         }
     };
 }
@@ -135,7 +137,7 @@ fn initialize_gpus() {
         fn LLVMInitializeAMDGPUAsmPrinter();
         fn LLVMInitializeAMDGPUAsmParser();
     }
-    // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
+    // SAFETY: these functions take nothing and only register the target; `initialize` calls them in one thread.
     unsafe {
         LLVMInitializeNVPTXTargetInfo();
         LLVMInitializeNVPTXTarget();
@@ -151,9 +153,7 @@ fn initialize_gpus() {
 
 pub(crate) fn machine(target: &Machine, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
     initialize();
-    if target.is_gpu() {
-        initialize_gpus();
-    } else if !initialize_cross(target.arch.name()) {
+    if !target.is_gpu() && !ARCHITECTURES.contains(&target.arch.name()) {
         return Err(Box::new(unknown_target::error(&target.triple, ARCHITECTURES)));
     }
     let text = &target.triple;

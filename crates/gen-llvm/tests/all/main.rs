@@ -13,6 +13,7 @@ mod memory;
 mod operations;
 mod rounding;
 mod tail_calls;
+mod targets;
 mod variables;
 mod vector_math;
 mod vectors;
