@@ -39,8 +39,8 @@ use evaluation::Evaluation;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::{
     CodeLensOptions, CompletionOptions, ExecuteCommandOptions, HoverProviderCapability, InitializeParams, OneOf,
-    PositionEncodingKind, PublishDiagnosticsParams, RenameOptions, ServerCapabilities, SignatureHelpOptions,
-    TextDocumentContentChangeEvent, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
+    PositionEncodingKind, PublishDiagnosticsParams, RenameOptions, ResourceOperationKind, ServerCapabilities,
+    SignatureHelpOptions, TextDocumentContentChangeEvent, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
 };
 use nyala_driver::Options;
 use nyala_driver::files::identity;
@@ -142,6 +142,7 @@ pub fn serve(connection: &Connection, options: Options) -> bool {
             buffers: HashMap::new(),
             known: BTreeMap::new(),
             evaluation,
+            renames_files: renames_files(&params),
             is_ending: false,
         };
         server.run();
@@ -149,6 +150,15 @@ pub fn serve(connection: &Connection, options: Options) -> bool {
         drop(worker);
         server.is_ending
     })
+}
+
+fn renames_files(params: &InitializeParams) -> bool {
+    let edit = params.capabilities.workspace.as_ref().and_then(|w| w.workspace_edit.as_ref());
+    let can = |e: &lsp_types::WorkspaceEditClientCapabilities| {
+        let operations = e.resource_operations.as_ref();
+        e.document_changes == Some(true) && operations.is_some_and(|all| all.contains(&ResourceOperationKind::Rename))
+    };
+    edit.is_some_and(can)
 }
 
 fn capabilities() -> ServerCapabilities {
@@ -194,6 +204,8 @@ struct Server<'c> {
     /// The programs that open files belong to, by the first file of their roots.
     known: BTreeMap<PathBuf, Known>,
     evaluation: Evaluation,
+    /// The editor renames files if an edit says so.
+    renames_files: bool,
     is_ending: bool,
 }
 
@@ -568,7 +580,7 @@ impl Server<'_> {
             programs.push((root, Arc::new(front)));
         }
         let views: Vec<View> = programs.iter().map(|(_, front)| View::new(front)).collect();
-        let plan = names::plan(&views, package.as_deref(), &p.text_document_position, &p.new_name)?;
+        let plan = names::plan(&views, package.as_deref(), &p.text_document_position, &p.new_name, self.renames_files)?;
         let mut changed = unsaved;
         changed.extend(plan.texts.clone());
         plan.check(|i| programs[i].1.again(programs[i].0.files(&changed)))?;

@@ -240,6 +240,18 @@ pub enum Lang {
     Float,
 }
 
+impl Lang {
+    /// Whether a primitive type has it.
+    pub fn has(self, prim: Prim) -> bool {
+        match self {
+            Lang::Ord => true,
+            Lang::Num => prim != Prim::Bool,
+            Lang::Int => prim.is_int(),
+            Lang::Float => prim.is_float(),
+        }
+    }
+}
+
 /// An operator that types get by an impl of the prelude's trait of this name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operator {

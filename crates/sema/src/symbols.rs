@@ -4,6 +4,7 @@
 //!
 //! All functions look through trees by place, without recursion: expressions lie in one list for each file.
 
+mod impls;
 mod scopes;
 
 use crate::check::Modules;

@@ -1,23 +1,28 @@
 //! Renaming. An edit is made only if no program that it changes has an error that it did not have, and its names mean what they
 //! meant: the programs are checked with the edit before it is given away.
 //!
-//! In a package these are all its programs: those of other files may use the name, too.
+//! In a package these are all its programs: those of other files may use the name, too. With a module that is a file, the file is
+//! renamed.
 
 use super::Failed;
 use super::analysis::View;
-use super::positions::path_of;
+use super::positions::{path_of, uri_of};
 use lsp_server::ErrorCode;
-use lsp_types::{PrepareRenameResponse, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit};
+use lsp_types::{
+    DocumentChangeOperation, DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, PrepareRenameResponse,
+    RenameFile, ResourceOp, TextDocumentEdit, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+};
 use nyala_base::{FileId, Severity, Span};
 use nyala_driver::front::FrontEnd;
 use nyala_sema::Symbol;
+use nyala_syntax::ast::{Item, ItemKind};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// An edit, and what must hold after it.
 pub struct Plan {
     pub edit: WorkspaceEdit,
-    /// The texts of the files that it changes.
+    /// The texts of the files that it changes, under their new names.
     pub texts: HashMap<PathBuf, String>,
     /// What must hold for each program afterwards.
     after: Vec<After>,
@@ -55,10 +60,12 @@ fn renamable(
     p: &TextDocumentPositionParams,
 ) -> Result<Option<(Span, Symbol, String)>, Failed> {
     let Some((span, symbol)) = view.name_at(&p.text_document.uri, p.position) else { return Ok(None) };
-    if let Symbol::Module(_) = symbol {
-        return Err(refuse("a module is renamed by renaming its file"));
-    }
-    let Some(declared) = view.checked.declaration(symbol) else { return Ok(None) };
+    let Some(declared) = view.checked.declaration(symbol) else {
+        return match symbol {
+            Symbol::Module(_) => Err(refuse("a module without a `mod` is renamed by renaming its file")),
+            _ => Ok(None),
+        };
+    };
     let is_of_package = package.is_some_and(|folder| Path::new(view.sources.name(declared.file)).starts_with(folder));
     if !view.is_own(declared.file) && !is_of_package {
         return Err(refuse("it is declared in a library"));
@@ -86,8 +93,57 @@ fn n_errors(view: &View) -> usize {
     view.findings.iter().filter(|d| d.severity == Severity::Error).count()
 }
 
-/// Plans an edit of all `views`, of which the first has the place.
-pub fn plan(views: &[View], package: Option<&Path>, p: &TextDocumentPositionParams, new: &str) -> Result<Plan, Failed> {
+/// Whether the module that is declared at a place has modules that are files: they lie in a folder of its name.
+fn has_files(view: &View, declared: Span) -> bool {
+    let Some(tree) = view.checked.tree(declared.file) else { return false };
+    let mut work: Vec<(&Item, bool)> = tree.items.iter().map(|item| (item, false)).collect();
+    while let Some((item, is_inside)) = work.pop() {
+        let ItemKind::Mod(m) = &item.kind else { continue };
+        match &m.items {
+            Some(items) => work.extend(items.iter().map(|i| (i, is_inside || m.name.span == declared))),
+            None if is_inside => return true,
+            None => {}
+        }
+    }
+    false
+}
+
+/// The path of the file that a module is, and the new one. `None` for a module inside of a file.
+fn file_of_module(
+    views: &[View],
+    has_name: &[usize],
+    symbol: Symbol,
+    declared: Span,
+    new: &str,
+) -> Result<Option<(PathBuf, PathBuf)>, Failed> {
+    let (Some(view), Symbol::Module(_)) = (views.first(), symbol) else { return Ok(None) };
+    let Some(file) = view.checked.file_of_module(symbol) else {
+        return match has_files(view, declared) {
+            true => Err(refuse("modules in it are files, which lie in a folder of its name")),
+            false => Ok(None),
+        };
+    };
+    let location = view.location(Span::new(file, 0, 0)).ok_or_else(|| refuse("its file cannot be renamed"))?;
+    let other = (0..views.len()).filter(|i| !has_name.contains(i)).find(|i| views[*i].file(&location.uri).is_some());
+    if let Some(root) = other.and_then(|i| views[i].own_files().next()) {
+        return Err(refuse(format!("the program of `{}` has a `mod` of its own for the file", root.display())));
+    }
+    let old = path_of(&location.uri).ok_or_else(|| refuse("its file cannot be renamed"))?;
+    let renamed = old.with_file_name(format!("{new}.impala"));
+    if renamed.exists() {
+        return Err(refuse(format!("the file `{}` exists", renamed.display())));
+    }
+    Ok(Some((old, renamed)))
+}
+
+/// Plans an edit of all `views`, of which the first has the place. `renames_files`: the editor can do so.
+pub fn plan(
+    views: &[View],
+    package: Option<&Path>,
+    p: &TextDocumentPositionParams,
+    new: &str,
+    renames_files: bool,
+) -> Result<Plan, Failed> {
     let no_name = || refuse("there is no name here");
     let view = views.first().ok_or_else(no_name)?;
     let (_, symbol, old) = renamable(view, package, p)?.ok_or_else(no_name)?;
@@ -103,6 +159,11 @@ pub fn plan(views: &[View], package: Option<&Path>, p: &TextDocumentPositionPara
         // `Self`, and names that `use … as` gives, stay.
         spans.retain(|span| text(span) == Some(&old));
         found.push((i, spans));
+    }
+    let has_name: Vec<usize> = found.iter().map(|(i, _)| *i).collect();
+    let renamed_file = file_of_module(views, &has_name, symbol, declared, new)?;
+    if renamed_file.is_some() && !renames_files {
+        return Err(refuse("the module is a file, which this editor cannot rename"));
     }
     #[expect(clippy::mutable_key_type, reason = "the protocol's type")]
     let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
@@ -141,14 +202,44 @@ pub fn plan(views: &[View], package: Option<&Path>, p: &TextDocumentPositionPara
         let mut places: Vec<(String, u32)> = Vec::new();
         for span in spans {
             let path = view.location(*span).and_then(|l| path_of(&l.uri)).unwrap_or_default();
-            places.extend(moved.get(&(path, span.lo)).map(|at| (view.sources.name(span.file).to_string(), *at)));
+            let mut name = view.sources.name(span.file).to_string();
+            if let Some((_, renamed)) = renamed_file.as_ref().filter(|(old, _)| *old == path) {
+                name = Path::new(&name).with_file_name(renamed.file_name().unwrap_or_default()).display().to_string();
+            }
+            places.extend(moved.get(&(path, span.lo)).map(|at| (name, *at)));
         }
         places.sort();
         After { view: *i, places, n_errors: n_errors(view) }
     });
     let after = after.collect();
-    let edit = WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() };
+    let edit = match renamed_file {
+        None => WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() },
+        Some((old, renamed)) => {
+            let (Some(old_uri), Some(new_uri)) = (uri_of(&old), uri_of(&renamed)) else {
+                return Err(refuse("its file cannot be renamed"));
+            };
+            let same = view.file(&old_uri).map(|file| view.sources.text(file).to_string());
+            let text = texts.remove(&old).or(same).unwrap_or_default();
+            texts.insert(renamed, text);
+            with_renamed_file(changes, old_uri, new_uri)
+        }
+    };
     Ok(Plan { edit, texts, after })
+}
+
+/// Edits of texts, then a file gets another name.
+#[expect(clippy::mutable_key_type, reason = "the protocol's type")]
+fn with_renamed_file(changes: HashMap<Uri, Vec<TextEdit>>, old_uri: Uri, new_uri: Uri) -> WorkspaceEdit {
+    let edits = changes.into_iter().map(|(uri, edits)| {
+        DocumentChangeOperation::Edit(TextDocumentEdit {
+            text_document: OptionalVersionedTextDocumentIdentifier { uri, version: None },
+            edits: edits.into_iter().map(OneOf::Left).collect(),
+        })
+    });
+    let rename = RenameFile { old_uri, new_uri, options: None, annotation_id: None };
+    let rename = DocumentChangeOperation::Op(ResourceOp::Rename(rename));
+    let operations = edits.chain([rename]).collect();
+    WorkspaceEdit { document_changes: Some(DocumentChanges::Operations(operations)), ..WorkspaceEdit::default() }
 }
 
 impl Plan {

@@ -179,6 +179,16 @@ fn completion_in_unfinished_code() {
     assert_eq!(members, ["alpha", "delta", "beta", "gamma"]);
     let members = completed(&mut client, "l.impala", &hidden.replace("INSIDE", "fn f() -> i32 { T::| }"));
     assert_eq!(members, ["beta", "gamma", "make"]);
+    let bounded = "trait Shape { fn area(Self) -> f32; }\nstruct Disc { r: f32 }\nimpl Shape for Disc { fn area(d: Disc) -> f32 { d.r } }\n\
+                   struct Of[T] { part: T }\nimpl[T: Shape] Of[T] { fn of_shape(self: &Of[T]) -> i32 { 1 } }\n\
+                   impl[T: Num] Of[T] { fn of_number(self: &Of[T]) -> i32 { 1 } }\nimpl Of[bool] { fn of_bool(self: &Of[bool]) -> i32 { 1 } }\n\
+                   trait Named { fn name(&Self) -> i32; }\nimpl[T: Shape] Named for Of[T] { fn name(s: &Of[T]) -> i32 { 1 } }\n";
+    let of_type = |ty: &str| format!("{bounded}fn f(x: &Of[{ty}]) -> i32 {{ x.| }}");
+    let members = completed(&mut client, "m.impala", &of_type("Disc"));
+    assert_eq!(members, ["part", "of_shape", "name"]);
+    assert_eq!(completed(&mut client, "n.impala", &of_type("i32")), ["part", "of_number"]);
+    assert_eq!(completed(&mut client, "o.impala", &of_type("bool")), ["part", "of_bool"]);
+    assert_eq!(completed(&mut client, "p.impala", &of_type("Of[Disc]")), ["part"]);
     let libraries = completed(&mut client, "g.impala", "use std::|\nfn main() -> i32 { 0 }");
     assert!(libraries.contains(&"text".into()) && libraries.contains(&"sort".into()), "{libraries:?}");
     assert_eq!(completed(&mut client, "h.impala", "// a.|"), Vec::<String>::new());
@@ -220,6 +230,65 @@ fn renaming_changes_all_places_or_nothing() {
     assert!(rename(&mut client, "pow5(x", "main").is_err());
     // Its use would mean the variable that follows it.
     assert!(rename(&mut client, "x = \"", "total").is_err());
+    client.finish();
+}
+
+#[test]
+fn renaming_a_module_renames_its_file() {
+    let folder = Folder::new();
+    let text = "mod part;\nmod inline { fn f() -> i32 { super::part::value() } }\nmod deep { mod far; }\n\
+                use part::value;\nfn main() -> i32 { value() + part::value() + inline::f() + deep::far::g() }\n";
+    let main = folder.write("main.impala", text);
+    let part_text = "fn value() -> i32 { super::part::other() }\nfn other() -> i32 { 1 }\n";
+    let part = folder.write("part.impala", part_text);
+    folder.write("taken.impala", "fn f() -> i32 { 1 }\n");
+    folder.write("deep/far.impala", "fn g() -> i32 { 1 }\n");
+    let mut client = Client::memory(folder);
+    client.initialize();
+    client.open(&main, text);
+    client.open(&part, part_text);
+    assert_eq!(client.diagnostics(&main), Vec::<Value>::new());
+    let mut rename = |what: &str, new: &str| {
+        let mut params = client.place(&main, text, what, 0);
+        params["newName"] = new.into();
+        client.ask("textDocument/rename", params)
+    };
+    let edit = rename("part::value() }", "piece").expect("an edit");
+    let changes = edit["documentChanges"].as_array().expect("changes");
+    let n = |file: &client::File| {
+        let of = changes.iter().find(|c| c["textDocument"]["uri"] == file.uri.as_str());
+        of.and_then(|c| c["edits"].as_array()).map_or(0, Vec::len)
+    };
+    assert_eq!([n(&main), n(&part)], [4, 1], "{edit}");
+    let last = changes.last().expect("a change");
+    assert_eq!(last["kind"], "rename");
+    assert_eq!(last["oldUri"], part.uri.as_str());
+    assert_eq!(last["newUri"], part.uri.replace("part.impala", "piece.impala"));
+    // A module in the file.
+    let edit = rename("inline {", "inner").expect("an edit");
+    assert_eq!(edit["changes"][&main.uri].as_array().map(Vec::len), Some(2), "{edit}");
+    let why = rename("part;", "taken").expect_err("a file has the name");
+    assert!(why.contains("exists"), "{why}");
+    let why = rename("part;", "inline").expect_err("a module has the name");
+    assert!(why.contains("the program would have an error"), "{why}");
+    let why = rename("deep {", "depth").expect_err("it has a folder");
+    assert!(why.contains("a folder of its name"), "{why}");
+    client.finish();
+}
+
+#[test]
+fn a_file_is_renamed_only_if_the_editor_can() {
+    let folder = Folder::new();
+    let text = "mod part;\nfn main() -> i32 { part::value() }\n";
+    let main = folder.write("main.impala", text);
+    folder.write("part.impala", "fn value() -> i32 { 1 }\n");
+    let mut client = Client::memory(folder);
+    client.initialize_with(json!({}));
+    client.open(&main, text);
+    let mut params = client.place(&main, text, "part;", 0);
+    params["newName"] = "piece".into();
+    let why = client.ask("textDocument/rename", params).expect_err("it can't");
+    assert!(why.contains("cannot rename"), "{why}");
     client.finish();
 }
 

@@ -247,10 +247,7 @@ impl<'a> Checker<'a, '_> {
         }
         if let Some(lang) = self.p.traits[of.id.0 as usize].lang {
             return match (kind, lang) {
-                (Kind::Prim(p), Lang::Ord | Lang::Num) if p != Prim::Bool => Meets::Builtin,
-                (Kind::Prim(p), Lang::Int) if p.is_int() => Meets::Builtin,
-                (Kind::Prim(p), Lang::Float) if p.is_float() => Meets::Builtin,
-                (Kind::Prim(Prim::Bool), Lang::Ord) => Meets::Builtin,
+                (Kind::Prim(p), _) if lang.has(p) => Meets::Builtin,
                 (Kind::Var(v), _) => match (self.p.types.class(v), lang) {
                     (Class::Any | Class::Integral, _) | (Class::Num, Lang::Int | Lang::Float) => Meets::Open,
                     (Class::Int, Lang::Float) | (Class::Float, Lang::Int) => Meets::No,

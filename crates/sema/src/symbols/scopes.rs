@@ -1,6 +1,7 @@
 //! Names that could be written at a place: those in scope, members of values, modules and types; the function that is
 //! called there; types that the source leaves out.
 
+use super::impls::Impls;
 use super::*;
 use crate::check::Namespaces;
 use nyala_syntax::ast::{ExprKind, Fn, Item, Name, Param, Pattern, PatternKind, Stmt, TypeParam};
@@ -253,8 +254,7 @@ impl Symbols<'_> {
         names.all
     }
 
-    /// Adds the methods of types with this head that code in the module `from` may name. Whether the bounds of an `impl` hold is
-    /// not looked at.
+    /// Adds the methods of types with this head that code in the module `from` may name; of a type, those of impls that apply to it.
     fn add_methods(&self, names: &mut Names, head: Head, ty: Option<Ty>, with_receiver: bool, from: NsId) {
         let p = &self.program;
         let fits = |f: &FnId| !with_receiver || !p.fns[f.0 as usize].ast.params.is_empty();
@@ -270,11 +270,15 @@ impl Symbols<'_> {
             }
             return;
         }
-        let agrees = |of: Ty| {
-            let other = p.types.head(of);
-            other == head || matches!(self.kind_of(of), Kind::Param(_))
+        let mut impls = ty.map(|_| Impls::new(p));
+        let mut applies = |i: &ImplInfo| {
+            let has_head = p.types.head(i.ty) == head || matches!(self.kind_of(i.ty), Kind::Param(_));
+            has_head && ty.zip(impls.as_mut()).is_none_or(|(ty, impls)| impls.apply(i, ty))
         };
-        for i in p.impls.iter().filter(|i| i.of.is_none() && agrees(i.ty) && !p.types.is_error(i.ty)) {
+        for i in p.impls.iter().filter(|i| i.of.is_none() && !p.types.is_error(i.ty)) {
+            if !applies(i) {
+                continue;
+            }
             let sees_all = self.modules.namespaces.is_inside(from, i.ns);
             let is_seen = |f: &FnId| sees_all || !p.fns[f.0 as usize].ast.private;
             let mut methods: Vec<_> = i.methods.iter().filter(|(_, f)| fits(f) && is_seen(f)).collect();
@@ -283,8 +287,7 @@ impl Symbols<'_> {
         }
         for (i, of) in p.traits.iter().enumerate().filter(|(_, t)| t.operator.is_none()) {
             let id = TraitId(i as u32);
-            let impls = p.impls_for(id, head);
-            if impls.iter().any(|i| agrees(p.impls[i.0 as usize].ty)) && !of.methods.is_empty() {
+            if !of.methods.is_empty() && p.impls_for(id, head).iter().any(|i| applies(&p.impls[i.0 as usize])) {
                 self.add_trait(names, id, with_receiver);
             }
         }

@@ -150,7 +150,13 @@ impl Client {
     }
 
     pub fn initialize(&mut self) -> Value {
-        let info = self.request("initialize", json!({ "processId": null, "rootUri": null, "capabilities": {} }));
+        let edits = json!({ "documentChanges": true, "resourceOperations": ["rename"] });
+        self.initialize_with(json!({ "workspace": { "workspaceEdit": edits } }))
+    }
+
+    pub fn initialize_with(&mut self, capabilities: Value) -> Value {
+        let params = json!({ "processId": null, "rootUri": null, "capabilities": capabilities });
+        let info = self.request("initialize", params);
         self.notify("initialized", json!({}));
         info
     }
