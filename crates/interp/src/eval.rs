@@ -4,6 +4,8 @@ use crate::code::POISON;
 use crate::diagnostics::{division_by_zero, signed_overflow, uninitialized_read};
 use crate::fault::{Fault, limitation};
 use crate::leaves::Leaf;
+use nyala_base::Span;
+use nyala_base::diagnostics::intrinsic_value;
 use nyala_ir::scalar::{ATOMICS, eval_arith, eval_atomic, eval_exact_math, half_bits, half_value};
 use nyala_ir::{Op, Prim};
 use nyala_runtime::ErrorFunction;
@@ -162,10 +164,7 @@ pub fn atomic(op: u64, leaf: Leaf, old: u64, v: u64) -> Result<u64, Box<Fault>> 
     };
     eval_atomic(op, prim, old, v).ok_or_else(|| {
         let ty = prim.map_or("an address", Prim::name);
-        limitation(match ATOMICS.get(op as usize) {
-            Some(name) => format!("`atomic` operation {op}, `{name}`, does not work on {ty}"),
-            None => format!("there is no `atomic` operation {op}"),
-        })
+        intrinsic_value::of_atomic(Span::NONE, op, ATOMICS.get(op as usize), ty).into()
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::exits::Target;
 use super::{Building, Scheduler, Variable, tuple_part, unpack, variable_of};
+use nyala_base::diagnostics::{intrinsic_value, must_be_known};
 use nyala_base::{Id, Span};
 use nyala_flat::analysis::{Cfg, loop_depths};
 use nyala_flat::environments::store_env;
@@ -383,31 +384,27 @@ impl Scheduler<'_> {
     fn check_atomic(&mut self, op: Op, v: Val) {
         let w = self.w;
         let (args, span, name) = (w.args(v), w.origin(v), op.name());
-        let unknown = |what: &str| format!("the {what} of this `{name}` is known at run time only");
-        let message = match (op, args.get(1).and_then(|&a| w.as_lit(a))) {
+        let unknown = |what: &str| must_be_known::error(span, &format!("the {what} of `{name}`"));
+        let wrong = match (op, args.get(1).and_then(|&a| w.as_lit(a))) {
             (Op::Atomic, None) => Some(unknown("operation")),
             (Op::Atomic, Some(number)) => {
                 let ty = w.types.pointee(w.ty(args[2])).unwrap_or(w.ty(args[2]));
                 let works = eval_atomic(number, w.types.as_prim(ty), 0, 0).is_some();
-                (!works).then(|| match ATOMICS.get(number as usize) {
-                    Some(op) => format!("`atomic` operation {number}, `{op}`, on `{}`", w.types.display(ty)),
-                    None => format!("`atomic` operation {number}: they are 0 to 16"),
+                (!works).then(|| {
+                    intrinsic_value::of_atomic(span, number, ATOMICS.get(number as usize), &w.types.display(ty))
                 })
             }
             _ => None,
         };
-        let mut messages: Vec<String> = message.into_iter().collect();
+        self.errors.extend(wrong);
         for &order in &args[op.literal_operands()] {
             match w.as_lit(order) {
-                None => messages.push(unknown("memory order")),
+                None => self.errors.push(unknown("memory order")),
                 Some(n) if ORDERS.get(n as usize).is_none_or(Option::is_none) => {
-                    messages.push(format!("memory order {n} of this `{name}`: they are 0 to 2 and 4 to 7"));
+                    self.errors.push(intrinsic_value::of_order(span, n, name));
                 }
                 Some(_) => {}
             }
-        }
-        for message in messages {
-            self.limitation(span, &message, "write a literal, or specialize the function with `@`");
         }
     }
 
@@ -440,7 +437,7 @@ impl Scheduler<'_> {
             Node::Undef | Node::Builtin(_) => return function(self, Const::Undef),
             Node::Param(..) if !self.exits.is_record(w, v) => {
                 // A value that depends on an unsupported parameter has been reported already.
-                if self.limitations.is_empty() {
+                if self.errors.is_empty() {
                     self.limitation(
                         w.cont(b.cont).origin,
                         "a continuation is used as a value",

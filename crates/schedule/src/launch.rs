@@ -13,7 +13,7 @@
 //! the heap; the runtime frees it.
 
 use super::{Building, Scheduler};
-use nyala_base::diagnostics::{jump_out_of_parallel, limitation};
+use nyala_base::diagnostics::{intrinsic_value, jump_out_of_parallel, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::environments::{load_env, store_env};
 use nyala_flat::*;
@@ -48,8 +48,7 @@ impl Scheduler<'_> {
         let width = match self.w.as_lit(body.args[1]).map(|n| n as i32) {
             Some(n @ 1..=64) => n as u32,
             Some(n) => {
-                let message = format!("a `vectorize` has {n} lanes, which no vector code has");
-                self.limitation(body.origin, &message, "write 1 to 64");
+                self.errors.push(intrinsic_value::of_lanes(body.origin, n));
                 return next;
             }
             None => {
@@ -115,7 +114,7 @@ impl Scheduler<'_> {
             return None;
         };
         if let Some(leaves) = self.leaves(k, next) {
-            self.limitations.push(jump_out_of_parallel::by_call(leaves, launch.origin, in_lanes));
+            self.errors.push(jump_out_of_parallel::by_call(leaves, launch.origin, in_lanes));
             return None;
         }
         Some(k)

@@ -57,7 +57,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         globals: SideTable::default(),
         is_root: SideTable::default(),
         queue: Vec::new(),
-        limitations: Vec::new(),
+        errors: Vec::new(),
         warnings: Vec::new(),
         variables: Vec::new(),
         captured: FxHashSet::default(),
@@ -100,7 +100,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         s.build(k);
     }
     s.warnings.into_iter().for_each(|d| sink.push(d));
-    if s.limitations.is_empty() {
+    if s.errors.is_empty() {
         let may_leave = |v: &&Variable| v.may_be_left || s.captured.contains(&v.of);
         let variables: Vec<_> = s.variables.iter().filter(may_leave).map(|v| (v.func, v.slot)).collect();
         nyala_flat::escape::keep_variables(&mut s.module, &variables);
@@ -112,7 +112,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         return Some((s.module, sources));
     }
     let mut seen = FxHashSet::default();
-    for d in s.limitations {
+    for d in s.errors {
         if seen.insert((d.primary.span, d.message.clone())) {
             sink.push(d);
         }
@@ -136,7 +136,7 @@ struct Scheduler<'a> {
     globals: SideTable<nyala_ir::Global, Option<GlobalId>>,
     is_root: SideTable<Cont, bool>,
     queue: Vec<Cont>,
-    limitations: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     variables: Vec<Variable>,
     /// Operations that make variables captured by function values.
@@ -191,7 +191,7 @@ struct Building {
 
 impl Scheduler<'_> {
     fn limitation(&mut self, span: Span, message: &str, hint: &str) {
-        self.limitations.push(limitation::error(span, message, hint));
+        self.errors.push(limitation::error(span, message, hint));
     }
 
     // Types.

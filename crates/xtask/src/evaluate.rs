@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `;? f(2, 1.5f32) == 3.5f32` | holds under every engine, the arguments known and unknown; `nan` is any NaN |
 //! | `;! f(1, 0): division-by-zero` | the interpreter faults with this code |
-//! | `;! compile: limitation: TEXT` | the interpreter runs it, but compiling gives this error, and there are no queries of compiled code |
+//! | `;! compile: CODE: TEXT` | the interpreter runs it, but compiling gives this error, and there are no queries of compiled code |
 //! | `;! interpreter: limitation` | the interpreter gives this error for every query |
 //! | `;! machine: x86_64` | code runs there only; on others it is just read and printed |
 
@@ -36,10 +36,10 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
     };
     let mut program = String::from(text.trim_end());
     program.push('\n');
-    let (mut queries, mut limitation, mut refusal, mut runs_here) = (Vec::new(), None, None, true);
+    let (mut queries, mut refused, mut refusal, mut runs_here) = (Vec::new(), None, None, true);
     for line in text.lines() {
         let made = if let Some(rest) = line.strip_prefix(";! compile: ") {
-            limitation = Some(rest.trim());
+            refused = Some(rest.trim());
             continue;
         } else if let Some(rest) = line.strip_prefix(";! interpreter: ") {
             refusal = Some(rest.trim());
@@ -62,7 +62,7 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             Err(e) => return faults.push(format!("`{call}`: {e}")),
         }
     }
-    if queries.is_empty() && limitation.is_none() {
+    if queries.is_empty() && refused.is_none() {
         return faults.push("nothing in this test checks anything".into());
     }
     let world = match nyala_ir::read::read(&program) {
@@ -102,7 +102,7 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             Err(failed) => faults.push(failed.render(false)),
         }
     }
-    match limitation {
+    match refused {
         Some(expected) => {
             let compile = || source.with(options(true, 3, None)).residual()?.flat()?.load(&[]);
             let (compiled, report) = match compile() {

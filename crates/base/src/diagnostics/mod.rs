@@ -5,6 +5,7 @@ pub mod bug;
 pub mod device_code_on_host;
 pub mod duplicate_symbol;
 pub mod intrinsic_type;
+pub mod intrinsic_value;
 pub mod jump_out_of_parallel;
 pub mod library_not_loaded;
 pub mod limitation;
@@ -23,6 +24,7 @@ crate::codes![
     device_code_on_host,
     duplicate_symbol,
     intrinsic_type,
+    intrinsic_value,
     jump_out_of_parallel,
     library_not_loaded,
     limitation,
