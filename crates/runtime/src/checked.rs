@@ -564,7 +564,7 @@ mod tests {
     #[test]
     fn memory_is_used_again() {
         let mut m = CheckedMemory::default();
-        for round in 0..200_000usize {
+        for round in 0..20_000usize {
             let bytes = [8, 100, 3000, 70_000][round % 4];
             let align = [1, 16, 64, 4096][round / 4 % 4];
             let a = m.allocate(bytes, align).expect("block");

@@ -328,6 +328,13 @@ impl Results {
         for ((path, run), took) in slowest.into_iter().take(SLOWEST) {
             println!("  {took:5.1} {path} under {run}");
         }
+        let mut by_run: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+        for ((_, run), took) in &self.took {
+            let (n, sum) = by_run.entry(run).or_default();
+            (*n, *sum) = (*n + 1, *sum + took);
+        }
+        let by_run: Vec<String> = by_run.iter().map(|(run, (n, sum))| format!("{run} {sum:.0} ({n})")).collect();
+        println!("units (runs): {}", by_run.join(", "));
         self.notable.iter().for_each(|said| println!("slow: {said}"));
         if self.n_known > 0 {
             println!("known from earlier runs: {} runs, without what their programs print", self.n_known);
