@@ -77,12 +77,30 @@ struct Case {
 /// A random pattern. Its texts contain what it matches more often than chance would.
 enum Node {
     Bytes(String, Vec<u8>),
+    /// An assertion.
+    Look(&'static str),
+    /// Flags for what follows in the group around them.
+    Flags(String),
+    /// A group with flags.
+    Flagged(String, Box<Node>),
     Sequence(Vec<Node>),
     Either(Vec<Node>),
     Repeated(Box<Node>, String, usize, usize),
 }
 
+/// Flags, some of them perhaps switched off.
+fn flags(rng: &mut Rng) -> String {
+    ["i", "m", "s", "im", "ms", "i-s", "-i", "-m", "s-im", "ims"][rng.below(10)].to_string()
+}
+
 fn node(rng: &mut Rng, depth: usize) -> Node {
+    if rng.chance(8) {
+        return Node::Look(["^", "$", r"\A", r"\z", r"\b", r"\b", r"\B", "$"][rng.below(8)]);
+    }
+    if depth > 0 && rng.chance(6) {
+        let flags = flags(rng);
+        return if rng.chance(50) { Node::Flags(flags) } else { Node::Flagged(flags, Box::new(node(rng, depth - 1))) };
+    }
     match rng.below(if depth == 0 { 4 } else { 10 }) {
         4..=6 => Node::Sequence((0..rng.below(4)).map(|_| node(rng, depth - 1)).collect()),
         7 => Node::Either((0..1 + rng.below(3)).map(|_| node(rng, depth - 1)).collect()),
@@ -135,6 +153,15 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
     let group = |rng: &mut Rng| if rng.chance(50) { "(" } else { "(?:" };
     match node {
         Node::Bytes(pattern, _) => out.push_str(pattern),
+        Node::Look(pattern) => out.push_str(pattern),
+        Node::Flags(flags) => {
+            let _ = write!(out, "(?{flags})");
+        }
+        Node::Flagged(flags, part) => {
+            let _ = write!(out, "(?{flags}:");
+            write(part, rng, out);
+            out.push(')');
+        }
         Node::Sequence(parts) => {
             for part in parts {
                 if matches!(part, Node::Either(_)) {
@@ -155,7 +182,7 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
             }
         }
         Node::Repeated(part, sign, ..) => {
-            let is_single = matches!(**part, Node::Bytes(..));
+            let is_single = matches!(**part, Node::Bytes(..) | Node::Look(_) | Node::Flagged(..));
             if !is_single {
                 out.push_str(group(rng));
             }
@@ -170,6 +197,8 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
 fn sample(node: &Node, rng: &mut Rng, out: &mut Vec<u8>) {
     match node {
         Node::Bytes(_, bytes) => out.push(bytes[rng.below(bytes.len())]),
+        Node::Look(_) | Node::Flags(_) => {}
+        Node::Flagged(_, part) => sample(part, rng, out),
         Node::Sequence(parts) => parts.iter().for_each(|part| sample(part, rng, out)),
         Node::Either(parts) => sample(&parts[rng.below(parts.len())], rng, out),
         Node::Repeated(part, _, least, most) => {
@@ -185,7 +214,7 @@ fn sample(node: &Node, rng: &mut Rng, out: &mut Vec<u8>) {
 /// A text of noise and of what the pattern matches, parts of it repeated.
 fn text(node: Option<&Node>, rng: &mut Rng) -> Vec<u8> {
     let alphabet: &[u8] =
-        [&b"ab"[..], b"abc01-_ .\n", b"a ]b\x80\xff\0zxy", b"abcdefghijklmnopqrstuvwxyz  \n"][rng.below(4)];
+        [&b"ab"[..], b"abc01-_ .\n", b"a ]b\x80\xff\0zxy", b"abcdefghijklmnopqrstuvwxyz  \n", b"aB \n"][rng.below(5)];
     let size = [0, 1, 5, 40, 150, 400][rng.below(6)];
     let mut out = Vec::new();
     while out.len() < size {
@@ -199,13 +228,16 @@ fn text(node: Option<&Node>, rng: &mut Rng) -> Vec<u8> {
         }
     }
     out.truncate(size);
+    if rng.chance(25) {
+        out.iter_mut().filter(|_| rng.chance(30)).for_each(|b| b.make_ascii_uppercase());
+    }
     out
 }
 
 fn case(rng: &mut Rng) -> Case {
     // One in eight is a string of signs, which need not be a pattern.
     if rng.chance(12) {
-        let signs = b"ab(){}[]|*+?\\^$-,.123dwsxnDW:&~";
+        let signs = b"ab(){}[]|*+?\\^$-,.123dwsxnDW:&~imABz";
         let pattern: String = (0..1 + rng.below(10)).map(|_| signs[rng.below(signs.len())] as char).collect();
         let is_unsupported = is_unsupported(&pattern);
         return Case { pattern, is_unsupported, texts: (0..N_TEXTS).map(|_| text(None, rng)).collect() };
@@ -268,9 +300,13 @@ pub fn run(first: u64, time: Duration, max: u64, say: &dyn Fn(String)) -> Tally 
 
 /// Whether a string of signs uses what the `regex` crate has and the library refuses with a message of its own.
 fn is_unsupported(pattern: &str) -> bool {
-    // Anchors; groups with flags; operations on classes, and a class in a class.
-    let signs = ["^", "$", "\\b", "\\B", "\\<", "\\>", "\\A", "\\z", "(?", "{,", "[[", "&&", "--", "~~"];
-    signs.iter().any(|s| pattern.contains(s)) || pattern.matches('[').count() > 1
+    // Other flags; operations on classes, and a class in a class.
+    let has_other_flag = pattern
+        .split("(?")
+        .skip(1)
+        .any(|flags| flags.split([':', ')']).next().is_some_and(|flags| flags.contains(['x', 'U', 'u', 'R'])));
+    let signs = ["{,", "[[", "&&", "--", "~~"];
+    has_other_flag || signs.iter().any(|s| pattern.contains(s)) || pattern.matches('[').count() > 1
 }
 
 fn folder() -> Result<PathBuf, String> {
