@@ -23,7 +23,7 @@ const LEVELS: [&str; 4] = ["-O0", "-O0", "-O0", "-O3"];
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const MAX_FAULTS: usize = 5;
 
-/// Reads patterns and texts from a file, and prints for each text where the matches begin and end.
+/// Reads patterns and texts from a file, and prints for each text where the matches begin and end, and then the groups of each.
 const TABLES: &str = r#"
 use std::files::*;
 use std::pattern::*;
@@ -42,6 +42,11 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
             at += 2i64 + n;
             if error(0) == 0u8 {
                 for start, end in matches(pattern, n, text) { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
+                print_char('|');
+                for c in captures(pattern, n, text) {
+                    for k in range(0, c.n_groups + 1) { print_char(' '); print_i64(c.start(k)); print_char(' '); print_i64(c.end(k)); }
+                    print_char(',');
+                }
             } else {
                 print_string(error);
             }
@@ -56,11 +61,18 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
 const CODE: &str = r#"
 use std::pattern::*;
 fn show(start: i64, end: i64) -> () { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
-fn @try(pattern: &[u8], sizes: [i64 * 4], texts: &[u8]) -> () {
+fn show_groups(n: i32, places: &[i64]) -> () {
+    for k in range(0, 2 * n) { print_char(' '); print_i64(places(k)); }
+    print_char(',');
+}
+fn @try(pattern: &[u8], has_groups: bool, sizes: [i64 * 4], texts: &[u8]) -> () {
     let mut at = 0i64;
     for k in range(0, 4) {
         let n = sizes(k);
-        for start, end in matches(pattern, n, &texts(at) as &[u8]) { show(start, end) }
+        let text = &texts(at) as &[u8];
+        for start, end in matches(pattern, n, text) { show(start, end) }
+        print_char('|');
+        if has_groups { for c in captures(pattern, n, text) { show_groups(c.n_groups + 1, c.places) } }
         println();
         at += n;
     }
@@ -83,6 +95,8 @@ enum Node {
     Flags(String),
     /// A group with flags.
     Flagged(String, Box<Node>),
+    /// A group with a name.
+    Named(String, Box<Node>),
     Sequence(Vec<Node>),
     Either(Vec<Node>),
     Repeated(Box<Node>, String, usize, usize),
@@ -97,7 +111,11 @@ fn node(rng: &mut Rng, depth: usize) -> Node {
     if rng.chance(8) {
         return Node::Look(["^", "$", r"\A", r"\z", r"\b", r"\b", r"\B", "$"][rng.below(8)]);
     }
-    if depth > 0 && rng.chance(6) {
+    if depth > 0 && rng.chance(10) {
+        if rng.chance(40) {
+            let name = format!("{}<n{}>", if rng.chance(50) { "P" } else { "" }, rng.below(40));
+            return Node::Named(name, Box::new(node(rng, depth - 1)));
+        }
         let flags = flags(rng);
         return if rng.chance(50) { Node::Flags(flags) } else { Node::Flagged(flags, Box::new(node(rng, depth - 1))) };
     }
@@ -157,8 +175,8 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
         Node::Flags(flags) => {
             let _ = write!(out, "(?{flags})");
         }
-        Node::Flagged(flags, part) => {
-            let _ = write!(out, "(?{flags}:");
+        Node::Flagged(head, part) | Node::Named(head, part) => {
+            let _ = write!(out, "(?{head}{}", if matches!(node, Node::Named(..)) { "" } else { ":" });
             write(part, rng, out);
             out.push(')');
         }
@@ -182,7 +200,7 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
             }
         }
         Node::Repeated(part, sign, ..) => {
-            let is_single = matches!(**part, Node::Bytes(..) | Node::Look(_) | Node::Flagged(..));
+            let is_single = matches!(**part, Node::Bytes(..) | Node::Look(_) | Node::Flagged(..) | Node::Named(..));
             if !is_single {
                 out.push_str(group(rng));
             }
@@ -198,7 +216,7 @@ fn sample(node: &Node, rng: &mut Rng, out: &mut Vec<u8>) {
     match node {
         Node::Bytes(_, bytes) => out.push(bytes[rng.below(bytes.len())]),
         Node::Look(_) | Node::Flags(_) => {}
-        Node::Flagged(_, part) => sample(part, rng, out),
+        Node::Flagged(_, part) | Node::Named(_, part) => sample(part, rng, out),
         Node::Sequence(parts) => parts.iter().for_each(|part| sample(part, rng, out)),
         Node::Either(parts) => sample(&parts[rng.below(parts.len())], rng, out),
         Node::Repeated(part, _, least, most) => {
@@ -252,12 +270,20 @@ fn regex(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
 }
 
-/// A line for each text.
-fn expected(case: &Case, regex: &Regex) -> Vec<String> {
+/// A line for each text: matches, and groups of each.
+fn expected(case: &Case, regex: &Regex, has_groups: bool) -> Vec<String> {
     let line = |text: &Vec<u8>| {
         let mut line = String::new();
         for found in regex.find_iter(text) {
             let _ = write!(line, "{} {} ", found.start(), found.end());
+        }
+        line.push('|');
+        for captures in regex.captures_iter(text).filter(|_| has_groups) {
+            for group in captures.iter() {
+                let (start, end) = group.map_or((-1, -1), |g| (g.start() as isize, g.end() as isize));
+                let _ = write!(line, " {start} {end}");
+            }
+            line.push(',');
         }
         line
     };
@@ -353,7 +379,7 @@ fn by_tables(cases: &[Case], n_refused: &mut u64) -> Result<Vec<String>, String>
     for (case, found) in cases.iter().zip(lines.chunks(N_TEXTS)) {
         let is_refused = found[0].starts_with("pattern: ");
         match regex(&case.pattern) {
-            Ok(regex) if !is_refused => faults.extend(compare(case, found, &expected(case, &regex), "tables")),
+            Ok(regex) if !is_refused => faults.extend(compare(case, found, &expected(case, &regex, true), "tables")),
             Ok(_) if !case.is_unsupported => {
                 faults.push(format!("`{}` is refused: {}", case.pattern, found[0]));
             }
@@ -375,9 +401,10 @@ fn by_code(cases: &[&Case], level: &str) -> Result<Vec<String>, String> {
         let sizes: Vec<String> = case.texts.iter().map(|t| format!("{}i64", t.len())).collect();
         let _ = writeln!(
             program,
-            "fn case{i}() -> () {{ let sizes = [{}]; try({}, sizes, {}) }}",
+            "fn case{i}() -> () {{ let sizes = [{}]; try({}, {}, sizes, {}) }}",
             sizes.join(", "),
             literal(case.pattern.as_bytes()),
+            has_groups(case),
             literal(&case.texts.concat())
         );
         let _ = write!(main, "case{i}(); ");
@@ -388,12 +415,17 @@ fn by_code(cases: &[&Case], level: &str) -> Result<Vec<String>, String> {
     let mut faults = Vec::new();
     for (case, found) in cases.iter().zip(lines.chunks(N_TEXTS)) {
         let regex = regex(&case.pattern).map_err(|e| e.to_string())?;
-        faults.extend(compare(case, found, &expected(case, &regex), &format!("code, {level}")));
+        faults.extend(compare(case, found, &expected(case, &regex, has_groups(case)), &format!("code, {level}")));
     }
     if lines.len() != cases.len() * N_TEXTS {
         faults.push(format!("{} lines of output for {} patterns", lines.len(), cases.len()));
     }
     Ok(faults)
+}
+
+/// Whether there are groups whose places are compared where the pattern becomes code.
+fn has_groups(case: &Case) -> bool {
+    regex(&case.pattern).is_ok_and(|regex| regex.captures_len() > 1)
 }
 
 fn compare(case: &Case, found: &[String], expected: &[String], how: &str) -> Option<String> {
