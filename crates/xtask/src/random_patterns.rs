@@ -23,7 +23,19 @@ const LEVELS: [&str; 4] = ["-O0", "-O0", "-O0", "-O3"];
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const MAX_FAULTS: usize = 5;
 
-/// Reads patterns and texts from a file, and prints for each text where the matches begin and end, and then the groups of each.
+/// Prints a number for the text in which matches are replaced.
+const REPLACED: &str = r#"
+fn @show_replaced(pattern: &[u8], n: i64, text: &[u8], form: &[u8]) -> () {
+    let mut replaced = replace_all(pattern, n, text, form);
+    let mut hash = 14695981039346656037u64;
+    for i in range(0i64, replaced.length) { hash = (hash ^ replaced.data(i) as u64) * 1099511628211u64; }
+    replaced.free();
+    print_string("| "); print_i64(hash as i64);
+}
+"#;
+
+/// Reads patterns, what replaces their matches, and texts from a file. Prints for each text where the matches begin and end, then the
+/// groups of each, and a number for the text in which they are replaced.
 const TABLES: &str = r#"
 use std::files::*;
 use std::pattern::*;
@@ -35,6 +47,8 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
         let size = number(file.data, at);
         let pattern = &file.data(at + 2i64) as &[u8];
         at += 3i64 + size;
+        let form = &file.data(at + 2i64) as &[u8];
+        at += 3i64 + number(file.data, at);
         let error = pattern_error(pattern);
         for _ in range(0, 4) {
             let n = number(file.data, at);
@@ -47,6 +61,7 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
                     for k in range(0, c.n_groups + 1) { print_char(' '); print_i64(c.start(k)); print_char(' '); print_i64(c.end(k)); }
                     print_char(',');
                 }
+                show_replaced(pattern, n, text, form);
             } else {
                 print_string(error);
             }
@@ -65,7 +80,7 @@ fn show_groups(n: i32, places: &[i64]) -> () {
     for k in range(0, 2 * n) { print_char(' '); print_i64(places(k)); }
     print_char(',');
 }
-fn @try(pattern: &[u8], has_groups: bool, sizes: [i64 * 4], texts: &[u8]) -> () {
+fn @try(pattern: &[u8], form: &[u8], has_groups: bool, sizes: [i64 * 4], texts: &[u8]) -> () {
     let mut at = 0i64;
     for k in range(0, 4) {
         let n = sizes(k);
@@ -73,6 +88,7 @@ fn @try(pattern: &[u8], has_groups: bool, sizes: [i64 * 4], texts: &[u8]) -> () 
         for start, end in matches(pattern, n, text) { show(start, end) }
         print_char('|');
         if has_groups { for c in captures(pattern, n, text) { show_groups(c.n_groups + 1, c.places) } }
+        show_replaced(pattern, n, text, form);
         println();
         at += n;
     }
@@ -84,6 +100,8 @@ struct Case {
     /// The library may refuse it although it is a pattern to the crate.
     is_unsupported: bool,
     texts: Vec<Vec<u8>>,
+    /// What replaces matches.
+    form: String,
 }
 
 /// A random pattern. Its texts contain what it matches more often than chance would.
@@ -252,18 +270,40 @@ fn text(node: Option<&Node>, rng: &mut Rng) -> Vec<u8> {
     out
 }
 
+/// Something that replaces matches.
+fn form(rng: &mut Rng) -> String {
+    const PARTS: [&str; 16] =
+        ["$1", "${1}", "$2", "$0", "${3}", "$$", "$", "-", "x", "${", "}", "$1x", "$11", "${01}", "$n", "ab cd"];
+    let part = |rng: &mut Rng| match rng.below(6) {
+        0 => format!("${{n{}}}", rng.below(40)),
+        1 => format!("$n{} ", rng.below(40)),
+        _ => PARTS[rng.below(PARTS.len())].to_string(),
+    };
+    (0..rng.below(6)).map(|_| part(rng)).collect()
+}
+
 fn case(rng: &mut Rng) -> Case {
     // One in eight is a string of signs, which need not be a pattern.
     if rng.chance(12) {
         let signs = b"ab(){}[]|*+?\\^$-,.123dwsxnDW:&~imABz";
         let pattern: String = (0..1 + rng.below(10)).map(|_| signs[rng.below(signs.len())] as char).collect();
         let is_unsupported = is_unsupported(&pattern);
-        return Case { pattern, is_unsupported, texts: (0..N_TEXTS).map(|_| text(None, rng)).collect() };
+        return Case {
+            pattern,
+            is_unsupported,
+            texts: (0..N_TEXTS).map(|_| text(None, rng)).collect(),
+            form: form(rng),
+        };
     }
     let node = node(rng, 4);
     let mut pattern = String::new();
     write(&node, rng, &mut pattern);
-    Case { pattern, is_unsupported: false, texts: (0..N_TEXTS).map(|_| text(Some(&node), rng)).collect() }
+    Case {
+        pattern,
+        is_unsupported: false,
+        texts: (0..N_TEXTS).map(|_| text(Some(&node), rng)).collect(),
+        form: form(rng),
+    }
 }
 
 fn regex(pattern: &str) -> Result<Regex, regex::Error> {
@@ -285,6 +325,9 @@ fn expected(case: &Case, regex: &Regex, has_groups: bool) -> Vec<String> {
             }
             line.push(',');
         }
+        let replaced = regex.replace_all(text, case.form.as_bytes());
+        let add = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211);
+        let _ = write!(line, "| {}", replaced.iter().fold(14_695_981_039_346_656_037, add) as i64);
         line
     };
     case.texts.iter().map(line).collect()
@@ -367,12 +410,15 @@ fn by_tables(cases: &[Case], n_refused: &mut u64) -> Result<Vec<String>, String>
         bytes.extend((case.pattern.len() as u16).to_le_bytes());
         bytes.extend(case.pattern.as_bytes());
         bytes.push(0);
+        bytes.extend((case.form.len() as u16).to_le_bytes());
+        bytes.extend(case.form.as_bytes());
+        bytes.push(0);
         for text in &case.texts {
             bytes.extend((text.len() as u16).to_le_bytes());
             bytes.extend(text);
         }
     }
-    write_file(&path, TABLES)?;
+    write_file(&path, TABLES.to_string() + REPLACED)?;
     write_file(&data, bytes)?;
     let lines = lines_of(&[], &path, &[&data])?;
     let mut faults = Vec::new();
@@ -395,15 +441,16 @@ fn by_tables(cases: &[Case], n_refused: &mut u64) -> Result<Vec<String>, String>
 
 fn by_code(cases: &[&Case], level: &str) -> Result<Vec<String>, String> {
     let path = folder()?.join("code.impala");
-    let mut program = CODE.to_string();
+    let mut program = CODE.to_string() + REPLACED;
     let mut main = String::new();
     for (i, case) in cases.iter().enumerate() {
         let sizes: Vec<String> = case.texts.iter().map(|t| format!("{}i64", t.len())).collect();
         let _ = writeln!(
             program,
-            "fn case{i}() -> () {{ let sizes = [{}]; try({}, {}, sizes, {}) }}",
+            "fn case{i}() -> () {{ let sizes = [{}]; try({}, {}, {}, sizes, {}) }}",
             sizes.join(", "),
             literal(case.pattern.as_bytes()),
+            literal(case.form.as_bytes()),
             has_groups(case),
             literal(&case.texts.concat())
         );
@@ -432,7 +479,10 @@ fn compare(case: &Case, found: &[String], expected: &[String], how: &str) -> Opt
     let i = (0..N_TEXTS).find(|&i| found.get(i) != Some(&expected[i]))?;
     let text = literal(&case.texts[i]);
     let found = found.get(i).map_or("", String::as_str);
-    Some(format!("`{}` by {how}\n  in {text}\n  regex {}\n  ours  {found}", case.pattern, expected[i]))
+    Some(format!(
+        "`{}`, replaced by `{}`, by {how}\n  in {text}\n  regex {}\n  ours  {found}",
+        case.pattern, case.form, expected[i]
+    ))
 }
 
 /// A string of the language.
