@@ -49,12 +49,12 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
         at += 3i64 + size;
         let form = &file.data(at + 2i64) as &[u8];
         at += 3i64 + number(file.data, at);
-        let error = pattern_error(pattern);
+        let mut error = pattern_error(pattern);
         for _ in range(0, 4) {
             let n = number(file.data, at);
             let text = &file.data(at + 2i64) as &[u8];
             at += 2i64 + n;
-            if error(0) == 0u8 {
+            if error.length == 0i64 {
                 for start, end in matches(pattern, n, text) { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
                 print_char('|');
                 for c in captures(pattern, n, text) {
@@ -63,10 +63,11 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
                 }
                 show_replaced(pattern, n, text, form);
             } else {
-                print_string(error);
+                print_string(error.string());
             }
             println();
         }
+        error.free();
     }
     0
 }
