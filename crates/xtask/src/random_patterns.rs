@@ -23,7 +23,19 @@ const LEVELS: [&str; 4] = ["-O0", "-O0", "-O0", "-O3"];
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const MAX_FAULTS: usize = 5;
 
-/// Reads patterns and texts from a file, and prints for each text where the matches begin and end.
+/// Prints a number for the text in which matches are replaced.
+const REPLACED: &str = r#"
+fn @show_replaced(pattern: &[u8], n: i64, text: &[u8], form: &[u8]) -> () {
+    let mut replaced = replace_all(pattern, n, text, form);
+    let mut hash = 14695981039346656037u64;
+    for i in range(0i64, replaced.length) { hash = (hash ^ replaced.data(i) as u64) * 1099511628211u64; }
+    replaced.free();
+    print_string("| "); print_i64(hash as i64);
+}
+"#;
+
+/// Reads patterns, what replaces their matches, and texts from a file. Prints for each text where the matches begin and end, then the
+/// groups of each, and a number for the text in which they are replaced.
 const TABLES: &str = r#"
 use std::files::*;
 use std::pattern::*;
@@ -35,18 +47,27 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
         let size = number(file.data, at);
         let pattern = &file.data(at + 2i64) as &[u8];
         at += 3i64 + size;
-        let error = pattern_error(pattern);
+        let form = &file.data(at + 2i64) as &[u8];
+        at += 3i64 + number(file.data, at);
+        let mut error = pattern_error(pattern);
         for _ in range(0, 4) {
             let n = number(file.data, at);
             let text = &file.data(at + 2i64) as &[u8];
             at += 2i64 + n;
-            if error(0) == 0u8 {
+            if error.length == 0i64 {
                 for start, end in matches(pattern, n, text) { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
+                print_char('|');
+                for c in captures(pattern, n, text) {
+                    for k in range(0, c.n_groups + 1) { print_char(' '); print_i64(c.start(k)); print_char(' '); print_i64(c.end(k)); }
+                    print_char(',');
+                }
+                show_replaced(pattern, n, text, form);
             } else {
-                print_string(error);
+                print_string(error.string());
             }
             println();
         }
+        error.free();
     }
     0
 }
@@ -56,11 +77,19 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
 const CODE: &str = r#"
 use std::pattern::*;
 fn show(start: i64, end: i64) -> () { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
-fn @try(pattern: &[u8], sizes: [i64 * 4], texts: &[u8]) -> () {
+fn show_groups(n: i32, places: &[i64]) -> () {
+    for k in range(0, 2 * n) { print_char(' '); print_i64(places(k)); }
+    print_char(',');
+}
+fn @try(pattern: &[u8], form: &[u8], has_groups: bool, sizes: [i64 * 4], texts: &[u8]) -> () {
     let mut at = 0i64;
     for k in range(0, 4) {
         let n = sizes(k);
-        for start, end in matches(pattern, n, &texts(at) as &[u8]) { show(start, end) }
+        let text = &texts(at) as &[u8];
+        for start, end in matches(pattern, n, text) { show(start, end) }
+        print_char('|');
+        if has_groups { for c in captures(pattern, n, text) { show_groups(c.n_groups + 1, c.places) } }
+        show_replaced(pattern, n, text, form);
         println();
         at += n;
     }
@@ -72,17 +101,43 @@ struct Case {
     /// The library may refuse it although it is a pattern to the crate.
     is_unsupported: bool,
     texts: Vec<Vec<u8>>,
+    /// What replaces matches.
+    form: String,
 }
 
 /// A random pattern. Its texts contain what it matches more often than chance would.
 enum Node {
     Bytes(String, Vec<u8>),
+    /// An assertion.
+    Look(&'static str),
+    /// Flags for what follows in the group around them.
+    Flags(String),
+    /// A group with flags.
+    Flagged(String, Box<Node>),
+    /// A group with a name.
+    Named(String, Box<Node>),
     Sequence(Vec<Node>),
     Either(Vec<Node>),
     Repeated(Box<Node>, String, usize, usize),
 }
 
+/// Flags, some of them perhaps switched off.
+fn flags(rng: &mut Rng) -> String {
+    ["i", "m", "s", "im", "ms", "i-s", "-i", "-m", "s-im", "ims"][rng.below(10)].to_string()
+}
+
 fn node(rng: &mut Rng, depth: usize) -> Node {
+    if rng.chance(8) {
+        return Node::Look(["^", "$", r"\A", r"\z", r"\b", r"\b", r"\B", "$"][rng.below(8)]);
+    }
+    if depth > 0 && rng.chance(10) {
+        if rng.chance(40) {
+            let name = format!("{}<n{}>", if rng.chance(50) { "P" } else { "" }, rng.below(40));
+            return Node::Named(name, Box::new(node(rng, depth - 1)));
+        }
+        let flags = flags(rng);
+        return if rng.chance(50) { Node::Flags(flags) } else { Node::Flagged(flags, Box::new(node(rng, depth - 1))) };
+    }
     match rng.below(if depth == 0 { 4 } else { 10 }) {
         4..=6 => Node::Sequence((0..rng.below(4)).map(|_| node(rng, depth - 1)).collect()),
         7 => Node::Either((0..1 + rng.below(3)).map(|_| node(rng, depth - 1)).collect()),
@@ -135,6 +190,15 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
     let group = |rng: &mut Rng| if rng.chance(50) { "(" } else { "(?:" };
     match node {
         Node::Bytes(pattern, _) => out.push_str(pattern),
+        Node::Look(pattern) => out.push_str(pattern),
+        Node::Flags(flags) => {
+            let _ = write!(out, "(?{flags})");
+        }
+        Node::Flagged(head, part) | Node::Named(head, part) => {
+            let _ = write!(out, "(?{head}{}", if matches!(node, Node::Named(..)) { "" } else { ":" });
+            write(part, rng, out);
+            out.push(')');
+        }
         Node::Sequence(parts) => {
             for part in parts {
                 if matches!(part, Node::Either(_)) {
@@ -155,7 +219,7 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
             }
         }
         Node::Repeated(part, sign, ..) => {
-            let is_single = matches!(**part, Node::Bytes(..));
+            let is_single = matches!(**part, Node::Bytes(..) | Node::Look(_) | Node::Flagged(..) | Node::Named(..));
             if !is_single {
                 out.push_str(group(rng));
             }
@@ -170,6 +234,8 @@ fn write(node: &Node, rng: &mut Rng, out: &mut String) {
 fn sample(node: &Node, rng: &mut Rng, out: &mut Vec<u8>) {
     match node {
         Node::Bytes(_, bytes) => out.push(bytes[rng.below(bytes.len())]),
+        Node::Look(_) | Node::Flags(_) => {}
+        Node::Flagged(_, part) | Node::Named(_, part) => sample(part, rng, out),
         Node::Sequence(parts) => parts.iter().for_each(|part| sample(part, rng, out)),
         Node::Either(parts) => sample(&parts[rng.below(parts.len())], rng, out),
         Node::Repeated(part, _, least, most) => {
@@ -185,7 +251,7 @@ fn sample(node: &Node, rng: &mut Rng, out: &mut Vec<u8>) {
 /// A text of noise and of what the pattern matches, parts of it repeated.
 fn text(node: Option<&Node>, rng: &mut Rng) -> Vec<u8> {
     let alphabet: &[u8] =
-        [&b"ab"[..], b"abc01-_ .\n", b"a ]b\x80\xff\0zxy", b"abcdefghijklmnopqrstuvwxyz  \n"][rng.below(4)];
+        [&b"ab"[..], b"abc01-_ .\n", b"a ]b\x80\xff\0zxy", b"abcdefghijklmnopqrstuvwxyz  \n", b"aB \n"][rng.below(5)];
     let size = [0, 1, 5, 40, 150, 400][rng.below(6)];
     let mut out = Vec::new();
     while out.len() < size {
@@ -199,34 +265,70 @@ fn text(node: Option<&Node>, rng: &mut Rng) -> Vec<u8> {
         }
     }
     out.truncate(size);
+    if rng.chance(25) {
+        out.iter_mut().filter(|_| rng.chance(30)).for_each(|b| b.make_ascii_uppercase());
+    }
     out
+}
+
+/// Something that replaces matches.
+fn form(rng: &mut Rng) -> String {
+    const PARTS: [&str; 16] =
+        ["$1", "${1}", "$2", "$0", "${3}", "$$", "$", "-", "x", "${", "}", "$1x", "$11", "${01}", "$n", "ab cd"];
+    let part = |rng: &mut Rng| match rng.below(6) {
+        0 => format!("${{n{}}}", rng.below(40)),
+        1 => format!("$n{} ", rng.below(40)),
+        _ => PARTS[rng.below(PARTS.len())].to_string(),
+    };
+    (0..rng.below(6)).map(|_| part(rng)).collect()
 }
 
 fn case(rng: &mut Rng) -> Case {
     // One in eight is a string of signs, which need not be a pattern.
     if rng.chance(12) {
-        let signs = b"ab(){}[]|*+?\\^$-,.123dwsxnDW:&~";
+        let signs = b"ab(){}[]|*+?\\^$-,.123dwsxnDW:&~imABz";
         let pattern: String = (0..1 + rng.below(10)).map(|_| signs[rng.below(signs.len())] as char).collect();
         let is_unsupported = is_unsupported(&pattern);
-        return Case { pattern, is_unsupported, texts: (0..N_TEXTS).map(|_| text(None, rng)).collect() };
+        return Case {
+            pattern,
+            is_unsupported,
+            texts: (0..N_TEXTS).map(|_| text(None, rng)).collect(),
+            form: form(rng),
+        };
     }
     let node = node(rng, 4);
     let mut pattern = String::new();
     write(&node, rng, &mut pattern);
-    Case { pattern, is_unsupported: false, texts: (0..N_TEXTS).map(|_| text(Some(&node), rng)).collect() }
+    Case {
+        pattern,
+        is_unsupported: false,
+        texts: (0..N_TEXTS).map(|_| text(Some(&node), rng)).collect(),
+        form: form(rng),
+    }
 }
 
 fn regex(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
 }
 
-/// A line for each text.
-fn expected(case: &Case, regex: &Regex) -> Vec<String> {
+/// A line for each text: matches, and groups of each.
+fn expected(case: &Case, regex: &Regex, has_groups: bool) -> Vec<String> {
     let line = |text: &Vec<u8>| {
         let mut line = String::new();
         for found in regex.find_iter(text) {
             let _ = write!(line, "{} {} ", found.start(), found.end());
         }
+        line.push('|');
+        for captures in regex.captures_iter(text).filter(|_| has_groups) {
+            for group in captures.iter() {
+                let (start, end) = group.map_or((-1, -1), |g| (g.start() as isize, g.end() as isize));
+                let _ = write!(line, " {start} {end}");
+            }
+            line.push(',');
+        }
+        let replaced = regex.replace_all(text, case.form.as_bytes());
+        let add = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211);
+        let _ = write!(line, "| {}", replaced.iter().fold(14_695_981_039_346_656_037, add) as i64);
         line
     };
     case.texts.iter().map(line).collect()
@@ -268,9 +370,13 @@ pub fn run(first: u64, time: Duration, max: u64, say: &dyn Fn(String)) -> Tally 
 
 /// Whether a string of signs uses what the `regex` crate has and the library refuses with a message of its own.
 fn is_unsupported(pattern: &str) -> bool {
-    // Anchors; groups with flags; operations on classes, and a class in a class.
-    let signs = ["^", "$", "\\b", "\\B", "\\<", "\\>", "\\A", "\\z", "(?", "{,", "[[", "&&", "--", "~~"];
-    signs.iter().any(|s| pattern.contains(s)) || pattern.matches('[').count() > 1
+    // Other flags; operations on classes, and a class in a class.
+    let has_other_flag = pattern
+        .split("(?")
+        .skip(1)
+        .any(|flags| flags.split([':', ')']).next().is_some_and(|flags| flags.contains(['x', 'U', 'u', 'R'])));
+    let signs = ["{,", "[[", "&&", "--", "~~"];
+    has_other_flag || signs.iter().any(|s| pattern.contains(s)) || pattern.matches('[').count() > 1
 }
 
 fn folder() -> Result<PathBuf, String> {
@@ -305,19 +411,22 @@ fn by_tables(cases: &[Case], n_refused: &mut u64) -> Result<Vec<String>, String>
         bytes.extend((case.pattern.len() as u16).to_le_bytes());
         bytes.extend(case.pattern.as_bytes());
         bytes.push(0);
+        bytes.extend((case.form.len() as u16).to_le_bytes());
+        bytes.extend(case.form.as_bytes());
+        bytes.push(0);
         for text in &case.texts {
             bytes.extend((text.len() as u16).to_le_bytes());
             bytes.extend(text);
         }
     }
-    write_file(&path, TABLES)?;
+    write_file(&path, TABLES.to_string() + REPLACED)?;
     write_file(&data, bytes)?;
     let lines = lines_of(&[], &path, &[&data])?;
     let mut faults = Vec::new();
     for (case, found) in cases.iter().zip(lines.chunks(N_TEXTS)) {
         let is_refused = found[0].starts_with("pattern: ");
         match regex(&case.pattern) {
-            Ok(regex) if !is_refused => faults.extend(compare(case, found, &expected(case, &regex), "tables")),
+            Ok(regex) if !is_refused => faults.extend(compare(case, found, &expected(case, &regex, true), "tables")),
             Ok(_) if !case.is_unsupported => {
                 faults.push(format!("`{}` is refused: {}", case.pattern, found[0]));
             }
@@ -333,15 +442,17 @@ fn by_tables(cases: &[Case], n_refused: &mut u64) -> Result<Vec<String>, String>
 
 fn by_code(cases: &[&Case], level: &str) -> Result<Vec<String>, String> {
     let path = folder()?.join("code.impala");
-    let mut program = CODE.to_string();
+    let mut program = CODE.to_string() + REPLACED;
     let mut main = String::new();
     for (i, case) in cases.iter().enumerate() {
         let sizes: Vec<String> = case.texts.iter().map(|t| format!("{}i64", t.len())).collect();
         let _ = writeln!(
             program,
-            "fn case{i}() -> () {{ let sizes = [{}]; try({}, sizes, {}) }}",
+            "fn case{i}() -> () {{ let sizes = [{}]; try({}, {}, {}, sizes, {}) }}",
             sizes.join(", "),
             literal(case.pattern.as_bytes()),
+            literal(case.form.as_bytes()),
+            has_groups(case),
             literal(&case.texts.concat())
         );
         let _ = write!(main, "case{i}(); ");
@@ -352,7 +463,7 @@ fn by_code(cases: &[&Case], level: &str) -> Result<Vec<String>, String> {
     let mut faults = Vec::new();
     for (case, found) in cases.iter().zip(lines.chunks(N_TEXTS)) {
         let regex = regex(&case.pattern).map_err(|e| e.to_string())?;
-        faults.extend(compare(case, found, &expected(case, &regex), &format!("code, {level}")));
+        faults.extend(compare(case, found, &expected(case, &regex, has_groups(case)), &format!("code, {level}")));
     }
     if lines.len() != cases.len() * N_TEXTS {
         faults.push(format!("{} lines of output for {} patterns", lines.len(), cases.len()));
@@ -360,11 +471,19 @@ fn by_code(cases: &[&Case], level: &str) -> Result<Vec<String>, String> {
     Ok(faults)
 }
 
+/// Whether there are groups whose places are compared where the pattern becomes code.
+fn has_groups(case: &Case) -> bool {
+    regex(&case.pattern).is_ok_and(|regex| regex.captures_len() > 1)
+}
+
 fn compare(case: &Case, found: &[String], expected: &[String], how: &str) -> Option<String> {
     let i = (0..N_TEXTS).find(|&i| found.get(i) != Some(&expected[i]))?;
     let text = literal(&case.texts[i]);
     let found = found.get(i).map_or("", String::as_str);
-    Some(format!("`{}` by {how}\n  in {text}\n  regex {}\n  ours  {found}", case.pattern, expected[i]))
+    Some(format!(
+        "`{}`, replaced by `{}`, by {how}\n  in {text}\n  regex {}\n  ours  {found}",
+        case.pattern, case.form, expected[i]
+    ))
 }
 
 /// A string of the language.

@@ -354,9 +354,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
     /// Calls a builtin for the partial evaluator, with a text and a value.
     fn at_compile_time(&mut self, builtin: Builtin, args: &[ExprId], span: Span) -> Val {
         let [text, value, ..] = args else { return self.w.unit() };
-        // A literal is passed as the text itself.
+        // A literal is passed as the text itself, and so is an array that was computed: `&array`.
         let text = match self.ast()[*text].kind {
             ExprKind::Str(_) => self.raw(*text),
+            ExprKind::AddrOf { place, .. } => {
+                let ty = self.ty_of(place);
+                if matches!(self.kind(ty), Kind::Array(..)) { self.value(place) } else { self.value(*text) }
+            }
             _ => self.value(*text),
         };
         let value = self.value(*value);

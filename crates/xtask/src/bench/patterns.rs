@@ -1,5 +1,5 @@
 //! `x bench patterns`: `std::pattern` beside the `regex` crate, in turns: the patterns of lesson 13 on the text of this
-//! repository's pages, and others on lines of a log. The counts of matches are compared. The Impala program is
+//! repository's pages, and others on lines of a log; then groups, and replacement. What is found is compared. The Impala program is
 //! `bench/peers/patterns/patterns.impala`.
 
 use super::{RUNS, median};
@@ -20,13 +20,49 @@ const PATTERNS: &[(&str, &str, bool)] = &[
     ("literals", "error|warning|timeout|user=alice", false),
     ("address", r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}", false),
     ("automaton", "[a-q][^u-z]{13}x", false),
+    ("lines", "(?m)^.*error.*$", false),
+    ("word", r"\bhotel\b", false),
+    ("caseless", "(?i)TimeOut", false),
 ];
+
+/// Patterns whose groups are found, too; the lengths of the second one are added up.
+const GROUPS: &[(&str, &str)] = &[
+    ("day", "([0-9]{4})-([0-9]{2}-([0-9]{2}))"),
+    ("items", r"(GET|POST) ([/a-z0-9.]+)( error| warning)?"),
+    ("user", r"(?:user=(alice|bob))|0x([0-9a-f]+) (\w+)"),
+];
+
+/// A pattern and what replaces it; the lengths of the texts are compared.
+const REPLACED: (&str, &str, &str) = ("replace", "([0-9]{4})-([0-9]{2})-([0-9]{2})", "$3.$2.$1");
 
 /// The bytes of the pages, which are repeated, and of the log.
 const PAGES_SIZE: usize = 4 << 20;
 const LOG_SIZE: usize = 16 << 20;
 /// Counts of a pattern in each turn, of which the median is taken; ours does as many.
 const ROUNDS: usize = 9;
+
+/// What is done with the matches of a pattern.
+#[derive(Clone, Copy)]
+enum What {
+    Count,
+    Groups,
+    Replace(&'static str),
+}
+
+struct Job {
+    name: &'static str,
+    pattern: &'static str,
+    in_pages: bool,
+    what: What,
+}
+
+fn jobs() -> Vec<Job> {
+    let counts = PATTERNS.iter().map(|&(name, pattern, in_pages)| Job { name, pattern, in_pages, what: What::Count });
+    let groups = GROUPS.iter().map(|&(name, pattern)| Job { name, pattern, in_pages: false, what: What::Groups });
+    let (name, pattern, with) = REPLACED;
+    let replaced = Job { name, pattern, in_pages: false, what: What::Replace(with) };
+    counts.chain(groups).chain([replaced]).collect()
+}
 
 pub fn run() -> Result<String, String> {
     let out = root().join("out/bench");
@@ -41,15 +77,16 @@ pub fn run() -> Result<String, String> {
     let mut ours = Command::new(&nyala);
     ours.arg("run").arg(root().join("bench/peers/patterns/patterns.impala")).arg("--").args(&paths);
     // By pattern, of each turn: seconds of ours and of the crate.
-    let mut times = vec![(Vec::new(), Vec::new()); PATTERNS.len()];
-    let mut found = vec![0; PATTERNS.len()];
+    let jobs = jobs();
+    let mut times = vec![(Vec::new(), Vec::new()); jobs.len()];
+    let mut found = vec![0; jobs.len()];
     for _ in 0..RUNS {
         let counted = counts(&mut ours)?;
-        for (i, &(name, pattern, in_pages)) in PATTERNS.iter().enumerate() {
-            let (theirs, time) = regex_crate(pattern, &texts[!in_pages as usize])?;
+        for (i, &Job { name, pattern, in_pages, what }) in jobs.iter().enumerate() {
+            let (theirs, time) = regex_crate(pattern, &texts[!in_pages as usize], what)?;
             let &(count, ns) = counted.get(name).ok_or_else(|| format!("`{name}` was not measured"))?;
             if count != theirs {
-                return Err(format!("`{pattern}` is found {theirs} times by regex, and {count} times by ours"));
+                return Err(format!("`{pattern}` gives {theirs} by regex, and {count} by ours"));
             }
             found[i] = count;
             times[i].0.push(ns / 1e9);
@@ -57,14 +94,14 @@ pub fn run() -> Result<String, String> {
         }
     }
     let mut block = format!("patterns, MB/s, medians of {RUNS} runs in turns; the regex crate beside ours\n");
-    for (i, (name, pattern, in_pages)) in PATTERNS.iter().enumerate() {
+    for (i, Job { name, pattern, in_pages, .. }) in jobs.iter().enumerate() {
         let size = texts[!in_pages as usize].len() as f64 / 1e6;
         let mut ratios: Vec<f64> = times[i].0.iter().zip(&times[i].1).map(|(ours, theirs)| theirs / ours).collect();
         let ratio = median(&mut ratios);
         let (ours, theirs) = (size / median(&mut times[i].0), size / median(&mut times[i].1));
         let _ = writeln!(
             block,
-            "  {name:<9} ours {ours:>7.0} regex {theirs:>7.0} (ours/regex {ratio:.2}, {:.2} to {:.2})   {} matches of {pattern}",
+            "  {name:<9} ours {ours:>7.0} regex {theirs:>7.0} (ours/regex {ratio:.2}, {:.2} to {:.2})   {} of {pattern}",
             ratios.first().unwrap_or(&f64::NAN),
             ratios.last().unwrap_or(&f64::NAN),
             found[i]
@@ -160,14 +197,26 @@ fn counts(command: &mut Command) -> Result<std::collections::HashMap<String, (us
     Ok(lines.collect())
 }
 
-/// The number of matches that the crate finds, and its seconds.
-fn regex_crate(pattern: &str, text: &[u8]) -> Result<(usize, f64), String> {
+/// What the crate finds, as a number, and its seconds.
+fn regex_crate(pattern: &str, text: &[u8], what: What) -> Result<(usize, f64), String> {
     let regex = regex::bytes::Regex::new(&format!("(?-u){pattern}")).map_err(|e| e.to_string())?;
     let mut found = 0;
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        found = regex.find_iter(text).count();
+        found = match what {
+            What::Count => regex.find_iter(text).count(),
+            What::Groups => {
+                let mut locations = regex.capture_locations();
+                let (mut at, mut sum) = (0, 0);
+                while let Some(all) = regex.captures_read_at(&mut locations, text, at) {
+                    sum += locations.get(2).map_or(0, |(start, end)| end - start);
+                    at = all.end();
+                }
+                sum
+            }
+            What::Replace(with) => regex.replace_all(text, with.as_bytes()).len(),
+        };
         times.push(start.elapsed().as_secs_f64());
     }
     Ok((found, median(&mut times)))
