@@ -1,4 +1,4 @@
-//! Programs in DeepCPS, files `.deepcps`: what is left of one after its early stages becomes the graph that an Impala program would.
+//! Programs in DeepCPS and Staged-C, files `.deepcps` and `.stagedc`: what is left of one after its early stages becomes the graph that an Impala program would.
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
 
@@ -7,12 +7,9 @@ use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Id, Sink, Span};
 use nyala_ir::World;
-use nyala_staging::{Limits, deepcps, evaluate, lower as residual};
+use nyala_staging::{Limits, evaluate, lower as residual};
 
-/// Whether a file of that name is a program in DeepCPS.
-pub fn is_staged(name: &str) -> bool {
-    name.ends_with(".deepcps")
-}
+pub use nyala_staging::is_staged;
 
 fn files(report: &Report) -> Vec<FileId> {
     let names = report.sources.names().enumerate();
@@ -23,19 +20,19 @@ fn files(report: &Report) -> Vec<FileId> {
 pub(crate) fn check(report: &mut Report) {
     let files = files(report);
     for &file in &files {
-        deepcps::read(&report.sources, file, &mut report.sink);
+        nyala_staging::read(&report.sources, file, &mut report.sink);
     }
     if let (Some(&first), true) = (files.first(), report.given.len() > 1) {
         let hint = "compile it alone, as a library, and declare its functions in `extern \"C\"`";
         report.sink.push(limitation::not_supported(
             Span::new(first, 0, 0),
-            "programs in DeepCPS and other files",
+            "programs in DeepCPS or Staged-C and other files",
             hint,
         ));
     }
 }
 
-/// An error if the program is in DeepCPS, of which there is no `what`, in the plural.
+/// An error if the program is in DeepCPS or Staged-C, of which there is no `what`, in the plural.
 pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed> {
     match files(report).first() {
         None => Ok(()),
@@ -46,13 +43,13 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
     }
 }
 
-/// The graph of a program in DeepCPS; `None` if the program is in Impala.
+/// The graph of a program in DeepCPS or Staged-C; `None` if the program is in Impala.
 pub(crate) fn lower(report: &mut Report, options: &Options) -> Option<World> {
     let file = *files(report).first()?;
     let mut world = World::new();
     world.types.set_spaces(options.target().spaces);
     // `check` has reported faults of grammar, names and types.
-    let program = deepcps::read(&report.sources, file, &mut Sink::default());
+    let program = nyala_staging::read(&report.sources, file, &mut Sink::default());
     let left =
         program.and_then(|program| evaluate::evaluate(program, Limits::times(options.pe_budget), &mut report.sink));
     if let Some(mut left) = left {

@@ -11,7 +11,7 @@
 //! function = head "{" body "}"
 //! head   = "(" [parameter {"," parameter}] ")" ["[" [name] "]"]
 //! parameter = [type] name | name ":" type
-//! type   = "bool" | "int" | "float" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
+//! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
 //! atom   = name | number | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
@@ -25,70 +25,26 @@
 //! **The end.** A file may end with `let`s: it exports what they bound. Otherwise `exit` says what its results are.
 
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
-use crate::lexer::{Kind, Token, tokens};
+use crate::lexer::{DEEPCPS, Kind, Token, tokens};
 use crate::prim::Prim;
+use crate::program::{Export, Program, Signatures};
 use crate::term::{Body, Const, Lam, MAX_STAGE_DEPTH, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
 
 /// Limit on braces, brackets and parentheses within each other.
 const MAX_DEPTH: u32 = 200;
 
-/// A program that follows the rules of names and types.
-pub struct Program {
-    pub terms: Terms,
-    pub body: Body,
-    /// What the program ends with, if it ends with `let`s.
-    pub exports: Vec<Export>,
-    pub signatures: Signatures,
-}
-
-/// A function or value that the program makes available.
-#[derive(Clone, Debug)]
-pub struct Export {
-    pub name: Arc<str>,
-    /// Other code of the program uses it, too.
-    pub is_used: bool,
-}
-
-/// Types and places of the variables of the source. Copies of variables have those of their origins.
-pub struct Signatures {
-    types: Types,
-    of_vars: FxHashMap<Var, Ty>,
-    places: FxHashMap<Var, Span>,
-}
-
-impl Signatures {
-    /// The type of a variable; that of faulty code for one that is not of the source.
-    pub fn ty(&self, terms: &Terms, var: Var) -> Ty {
-        self.of_vars.get(&terms.origin(var)).copied().unwrap_or(Ty(ERROR as u32))
-    }
-
-    pub fn of(&mut self, terms: &Terms, var: Var) -> TyNode {
-        let ty = self.ty(terms, var);
-        self.types.get(ty)
-    }
-
-    pub fn get(&mut self, ty: Ty) -> TyNode {
-        self.types.get(ty)
-    }
-
-    /// Where the variable is declared.
-    pub fn place(&self, terms: &Terms, var: Var) -> Span {
-        self.places.get(&terms.origin(var)).copied().unwrap_or(Span::NONE)
-    }
-}
-
 /// Reads a file. `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
     let mut types = Types::default();
-    let basic = [TyNode::Bool, TyNode::Int, TyNode::Float, TyNode::Stage, TyNode::Error].map(|t| types.add(t));
+    let basic =
+        [TyNode::Bool, TyNode::Int, TyNode::Float, TyNode::Stage, TyNode::Error, TyNode::Double].map(|t| types.add(t));
     let mut terms = Terms::default();
     let always = terms.stage(StageNode::Const(true));
     let mut reader = Reader {
-        tokens: tokens(file, sources.text(file)),
+        tokens: tokens(file, sources.text(file), &DEEPCPS),
         pos: 0,
         depth: 0,
         terms,
@@ -111,8 +67,8 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
     let failed = reader.faults.has_errors();
     sink.diagnostics.append(&mut reader.faults.diagnostics);
     let Reader { terms, exports, types, var_types: of_vars, places, .. } = reader;
-    let signatures = Signatures { types, of_vars, places };
-    body.ok().filter(|_| !failed).map(|body| Program { terms, body, exports, signatures })
+    let signatures = Signatures { types, error: basic[ERROR], of_vars, places };
+    body.ok().filter(|_| !failed).map(|body| Program { terms, body, exports, signatures, in_order: false })
 }
 
 /// A fault of the grammar, which is reported.
@@ -125,6 +81,8 @@ struct Operand {
     value: Value,
     ty: Ty,
     span: Span,
+    /// Of a literal: a `float` may become a `double`.
+    exact: Option<f64>,
 }
 
 struct Head {
@@ -153,8 +111,8 @@ struct Reader<'s> {
     depth: u32,
     terms: Terms,
     types: Types,
-    /// `bool`, `int`, `float`, `stage`, and the type of faulty code.
-    basic: [Ty; 5],
+    /// `bool`, `int`, `float`, `stage`, the type of faulty code, `double`.
+    basic: [Ty; 6],
     var_types: FxHashMap<Var, Ty>,
     places: FxHashMap<Var, Span>,
     /// The variables of each name that are in scope, the visible one last; and what comes into scope in order.
@@ -174,6 +132,7 @@ const INT: usize = 1;
 const FLOAT: usize = 2;
 const STAGE: usize = 3;
 const ERROR: usize = 4;
+const DOUBLE: usize = 5;
 
 impl<'s> Reader<'s> {
     // --- Tokens.
@@ -208,8 +167,10 @@ impl<'s> Reader<'s> {
         if self.at(text) { Ok(self.next().span) } else { self.unexpected(&format!("`{text}`")) }
     }
 
+    /// A built-in function's name may be given to something else, unless it stands between operands or has no result.
     fn is_word(text: &str) -> bool {
-        crate::print::WORDS.contains(&text) || Prim::from_name(text).is_some()
+        let is_kept = |p: Prim| p.is_infix() || matches!(p, Prim::If | Prim::Exit);
+        crate::print::WORDS.contains(&text) || Prim::from_name(text).is_some_and(is_kept)
     }
 
     fn name(&mut self) -> Read<(&'s str, Span)> {
@@ -327,7 +288,8 @@ impl<'s> Reader<'s> {
         if self.at("[") {
             return true;
         }
-        self.token().kind == Kind::Name && ["bool", "int", "float", "stage", "fn"].contains(&self.token().text)
+        self.token().kind == Kind::Name
+            && ["bool", "int", "float", "double", "stage", "fn"].contains(&self.token().text)
     }
 
     fn ty(&mut self) -> Read<Ty> {
@@ -343,6 +305,7 @@ impl<'s> Reader<'s> {
             "bool" => self.basic[BOOL],
             "int" => self.basic[INT],
             "float" => self.basic[FLOAT],
+            "double" => self.basic[DOUBLE],
             "stage" => self.basic[STAGE],
             _ => {
                 self.expect("[")?;
@@ -444,13 +407,14 @@ impl<'s> Reader<'s> {
         match (self.types.get(expected), operand.value) {
             (TyNode::Stage, _) => (),
             (TyNode::Float, Value::Const(Const::Int(i))) => return Value::Const(Const::Float(i as f32)),
+            (TyNode::Double, _) if let Some(exact) = operand.exact => return Value::Const(Const::Double(exact)),
             _ => self.unify(operand.span, operand.ty, expected),
         }
         operand.value
     }
 
     fn prim_ty(&mut self, prim: Prim, span: Span) -> Ty {
-        let [bool, int, float, _, error] = self.basic;
+        let [bool, int, float, _, error, double] = self.basic;
         let (operands, result) = match prim {
             Prim::Exit => return error,
             Prim::If => {
@@ -472,15 +436,33 @@ impl<'s> Reader<'s> {
             Prim::And | Prim::Or => (vec![bool, bool], bool),
             Prim::Not => (vec![bool], bool),
             Prim::Mod => (vec![int, int], int),
-            Prim::Sqrt => (vec![float], float),
-            Prim::ToFloat => (vec![int], float),
-            Prim::ToInt => (vec![float], int),
-            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div => {
+            Prim::ToFloat | Prim::ToDouble | Prim::ToInt => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                let result = match prim {
+                    Prim::ToFloat => float,
+                    Prim::ToDouble => double,
+                    _ => int,
+                };
+                (vec![of], result)
+            }
+            Prim::Shift => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                let array = self.types.add(TyNode::Array(of));
+                (vec![array, int], array)
+            }
+            _ if prim.n_operands() == 1 => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                (vec![of], of)
+            }
+            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::Min | Prim::Max | Prim::Pow => {
                 let of = self.types.open();
                 self.operands.push((prim, of, span));
                 (vec![of, of], of)
             }
-            Prim::Eq | Prim::Ne | Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge => {
+            _ => {
                 let of = self.types.open();
                 self.operands.push((prim, of, span));
                 (vec![of, of], bool)
@@ -496,7 +478,8 @@ impl<'s> Reader<'s> {
         for (prim, ty, span) in std::mem::take(&mut self.operands) {
             let fits = match self.types.get(ty) {
                 TyNode::Stage | TyNode::Fn(_) | TyNode::Array(_) => false,
-                TyNode::Bool => matches!(prim, Prim::Eq | Prim::Ne | Prim::At | Prim::Put),
+                TyNode::Bool => matches!(prim, Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift),
+                TyNode::Int => !prim.is_of_floats(),
                 _ => true,
             };
             if !fits {
@@ -513,7 +496,7 @@ impl<'s> Reader<'s> {
         match token.kind {
             Kind::Int | Kind::Float => true,
             Kind::Sign => token.text == "{",
-            Kind::Name => !["let", "fix", "fn", "stage", "bool", "int", "float"].contains(&token.text),
+            Kind::Name => !["let", "fix", "fn", "stage", "bool", "int", "float", "double"].contains(&token.text),
             _ => false,
         }
     }
@@ -526,14 +509,17 @@ impl<'s> Reader<'s> {
             return self.array();
         }
         let Token { kind, text, span } = self.next();
-        let of = |value: Const, ty: usize| Operand { value: Value::Const(value), ty: self.basic[ty], span };
+        let of =
+            |value: Const, ty: usize| Operand { value: Value::Const(value), ty: self.basic[ty], span, exact: None };
         let bad = match kind {
-            Kind::Int => match text.parse() {
-                Ok(i) => return Ok(of(Const::Int(i), INT)),
+            Kind::Int => match text.parse::<i32>() {
+                Ok(i) => return Ok(Operand { exact: Some(i.into()), ..of(Const::Int(i), INT) }),
                 Err(_) => true,
             },
-            Kind::Float => match text.parse::<f32>() {
-                Ok(f) if f.is_finite() => return Ok(of(Const::Float(f), FLOAT)),
+            Kind::Float => match text.parse::<f64>() {
+                Ok(f) if (f as f32).is_finite() => {
+                    return Ok(Operand { exact: Some(f), ..of(Const::Float(f as f32), FLOAT) });
+                }
                 _ => true,
             },
             _ => false,
@@ -545,7 +531,7 @@ impl<'s> Reader<'s> {
         if let Some(&var) = self.names.get(text).and_then(|v| v.last()) {
             self.used.insert(var);
             let ty = self.var_types[&var];
-            return Ok(Operand { value: Value::Var(var), ty, span });
+            return Ok(Operand { value: Value::Var(var), ty, span, exact: None });
         }
         match text {
             "true" => return Ok(of(Const::Bool(true), BOOL)),
@@ -556,10 +542,10 @@ impl<'s> Reader<'s> {
         }
         if let Some(prim) = Prim::from_name(text) {
             let ty = self.prim_ty(prim, span);
-            return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span });
+            return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None });
         }
         self.faults.push(staging_name::error(span, text));
-        Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span })
+        Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span, exact: None })
     }
 
     /// A constant array.
@@ -603,7 +589,7 @@ impl<'s> Reader<'s> {
         let span = open.to(self.expect("}")?);
         let array = self.terms.array(elements);
         let ty = self.types.add(TyNode::Array(ty));
-        Ok(Operand { value: Value::Const(Const::Array(array)), ty, span })
+        Ok(Operand { value: Value::Const(Const::Array(array, 0)), ty, span, exact: None })
     }
 
     /// The built-in function of an operator, with how tightly it binds.
@@ -642,7 +628,7 @@ impl<'s> Reader<'s> {
             let ty = self.prim_ty(prim, span);
             let TyNode::Fn(params) = self.types.get(ty) else { return Err(Reported) };
             // A literal takes the type of the other operand.
-            let is_literal = matches!(left.value, Value::Const(Const::Int(_)));
+            let is_literal = left.exact.is_some();
             let operands = if is_literal {
                 let right = self.pass(right, params[1]);
                 [self.pass(left, params[0]), right]
@@ -655,8 +641,8 @@ impl<'s> Reader<'s> {
             self.var_types.insert(var, result[0]);
             let span = left.span.to(right.span);
             self.places.insert(var, span);
-            let callee = Operand { value: Value::Const(Const::Prim(prim)), ty, span };
-            left = Operand { value: Value::Var(var), ty: result[0], span };
+            let callee = Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None };
+            left = Operand { value: Value::Var(var), ty: result[0], span, exact: None };
             steps.push((callee, operands, left));
         }
         Ok(left)
@@ -796,7 +782,7 @@ impl<'s> Reader<'s> {
         let callee = if self.at("(") && self.is_function() {
             let ty = self.types.open();
             let lam = self.function(ty)?;
-            Operand { value: Value::Lam(lam), ty, span: start }
+            Operand { value: Value::Lam(lam), ty, span: start, exact: None }
         } else if self.is_atom() || self.at("(") {
             let mut steps = Vec::new();
             let operand = self.expression(0, &mut steps)?;

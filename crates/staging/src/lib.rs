@@ -29,6 +29,7 @@
 //! of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]
 
+pub mod c;
 pub mod deepcps;
 pub mod diagnostics;
 pub mod evaluate;
@@ -38,8 +39,11 @@ pub mod machine;
 pub mod outcome;
 pub mod prim;
 pub mod print;
+pub mod program;
 pub mod reference;
+pub mod stagedc;
 pub mod term;
 mod types;
 
 pub use outcome::{Exceeded, Limits, Outcome, Stuck, Why};
+pub use program::{is_staged, read};

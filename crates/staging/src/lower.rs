@@ -11,10 +11,10 @@
 //! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
 //! A program that ends with `exit n` is a function `main` with that result.
 
-use crate::deepcps::Signatures;
 use crate::diagnostics::{staging_type, stuck_body};
 use crate::evaluate::Residual;
 use crate::prim::Prim;
+use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode};
 use nyala_base::diagnostics::limitation;
@@ -35,6 +35,10 @@ struct Lowering<'r> {
     /// When a variable is bound: later ones have higher numbers.
     times: FxHashMap<Var, u32>,
     now: u32,
+    /// As of the program.
+    in_order: bool,
+    /// Functions that several places have, with what they became.
+    shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
     left: Vec<(Lam, Cont)>,
 }
@@ -54,6 +58,8 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         types: FxHashMap::default(),
         times: FxHashMap::default(),
         now: 0,
+        in_order: residual.in_order,
+        shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
     let lowered = match results.as_deref() {
@@ -68,13 +74,45 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
             "end the program with `exit` of one `int`, or with `let`s",
         ))),
         Some(results) => exports.iter().zip(results).try_for_each(|(export, &value)| {
-            lowering.left.clear();
+            // What an export that failed has begun is not used again.
+            if !lowering.left.is_empty() {
+                lowering.left.clear();
+                lowering.shared.values_mut().for_each(|k| *k = None);
+            }
             lowering.export(&export.name, value).or_else(|d| if export.is_used { Ok(()) } else { Err(d) })
         }),
     };
     if let Err(diagnostic) = lowered {
         sink.push(*diagnostic);
     }
+}
+
+/// Functions that several places of the term have. What is entered where it stands would bind its parameters once more.
+fn shared(terms: &Terms, program: Body) -> FxHashMap<Lam, Option<Cont>> {
+    let mut found: FxHashMap<Lam, bool> = FxHashMap::default();
+    let mut work = vec![program];
+    while let Some(body) = work.pop() {
+        let mut lams: Vec<Lam> = Vec::new();
+        match terms.body_node(body) {
+            BodyNode::Apply { callee, args, .. } => {
+                for value in std::iter::once(callee).chain(args) {
+                    lams.extend(if let Value::Lam(lam) = *value { Some(lam) } else { None });
+                }
+            }
+            BodyNode::Fix { lam, rest, .. } => {
+                lams.push(*lam);
+                work.push(*rest);
+            }
+        }
+        for lam in lams {
+            let is_known = found.contains_key(&lam);
+            found.insert(lam, is_known);
+            if !is_known {
+                work.push(terms.lam_node(lam).body);
+            }
+        }
+    }
+    found.into_iter().filter(|&(_, several)| several).map(|(lam, _)| (lam, None)).collect()
 }
 
 impl Lowering<'_> {
@@ -95,12 +133,13 @@ impl Lowering<'_> {
         let params = self.terms.lam_node(lam).params.clone();
         let Some((&last, others)) = params.split_last() else { return Ok(()) };
         let types: Vec<TyNode> = others.iter().map(|&x| self.signatures.of(self.terms, x)).collect();
-        let are_numbers =
-            types.iter().all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Array(_)));
+        let are_numbers = types
+            .iter()
+            .all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double | TyNode::Array(_)));
         let TyNode::Fn(results) = self.signatures.of(self.terms, last) else { return Ok(()) };
         let result = match *results {
             [] => true,
-            [one] => matches!(self.signatures.get(one), TyNode::Bool | TyNode::Int | TyNode::Float),
+            [one] => matches!(self.signatures.get(one), TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double),
             _ => false,
         };
         if are_numbers && result {
@@ -132,6 +171,7 @@ impl Lowering<'_> {
             TyNode::Bool => self.world.types.bool(),
             TyNode::Int => self.world.types.i32(),
             TyNode::Float => self.world.types.prim(Scalar::F32),
+            TyNode::Double => self.world.types.prim(Scalar::F64),
             TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_TYPE_DEPTH => {
                 return Err(Box::new(limitation::not_supported(
                     place,
@@ -198,8 +238,9 @@ impl Lowering<'_> {
             Value::Const(Const::Int(i)) => self.world.lit_i32(i),
             Value::Const(Const::Bool(b)) => self.world.lit_bool(b),
             Value::Const(Const::Float(f)) => self.world.lit_prim(Scalar::F32, u64::from(f.to_bits())),
+            Value::Const(Const::Double(f)) => self.world.lit_prim(Scalar::F64, f.to_bits()),
             Value::Const(Const::Stage(_)) => self.world.lit_bool(true),
-            Value::Const(Const::Array(array)) => self.array(array, span)?,
+            Value::Const(Const::Array(array, start)) => self.array(array, start, span)?,
             Value::Const(Const::Prim(prim)) => {
                 return Err(Box::new(limitation::not_supported(
                     span,
@@ -212,14 +253,23 @@ impl Lowering<'_> {
                 None => return Err(Box::new(stuck_body::never(span))),
             },
             Value::Lam(lam) => {
-                let k = self.declare(lam, "k")?;
+                let k = match self.shared.get(&lam) {
+                    Some(&Some(k)) => k,
+                    Some(None) => {
+                        let k = self.declare(lam, "f")?;
+                        self.shared.insert(lam, Some(k));
+                        k
+                    }
+                    None => self.declare(lam, "k")?,
+                };
                 self.world.cont_val(k)
             }
         })
     }
 
     /// The address of a constant array.
-    fn array(&mut self, array: Array, span: Span) -> Lowered<Val> {
+    fn array(&mut self, array: Array, start: u32, span: Span) -> Lowered<Val> {
+        let start_is_zero = start == 0;
         let elements: Vec<Val> =
             self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
         let element = self.world.ty(elements[0]);
@@ -230,7 +280,9 @@ impl Lowering<'_> {
         let address = self.world.global_val(global);
         let indefinite = self.world.types.indef_array(element);
         let ptr = self.world.types.ptr(indefinite);
-        Ok(self.world.op_ty(Op::Bitcast, ptr, &[address]))
+        let address = self.world.op_ty(Op::Bitcast, ptr, &[address]);
+        let start = self.world.lit_i32(start as i32);
+        Ok(if start_is_zero { address } else { self.shift(address, start) })
     }
 
     // --- Stages.
@@ -297,7 +349,7 @@ impl Lowering<'_> {
                 },
                 BodyNode::Apply { .. } => self.now,
             };
-            if time < least {
+            if time < least && !self.in_order {
                 return Err(Box::new(limitation::not_supported(
                     span,
                     "calls that run before what is around them",
@@ -307,8 +359,12 @@ impl Lowering<'_> {
             match node {
                 BodyNode::Fix { var, lam, rest, .. } => {
                     let name = self.terms.name(var).map_or("f", |n| n).to_string();
-                    let function = self.declare(lam, &name)?;
-                    let val = self.world.cont_val(function);
+                    let val = if self.shared.contains_key(&lam) {
+                        self.value(Value::Lam(lam), span)?
+                    } else {
+                        let function = self.declare(lam, &name)?;
+                        self.world.cont_val(function)
+                    };
                     self.vals.insert(var, val);
                     self.times.insert(var, time);
                     body = rest;
@@ -330,7 +386,7 @@ impl Lowering<'_> {
                         _ => results.push(self.operation(prim, mem, &operands)),
                     }
                     match args[args.len() - 1] {
-                        Value::Lam(lam) => {
+                        Value::Lam(lam) if !self.shared.contains_key(&lam) => {
                             let node = self.terms.lam_node(lam).clone();
                             self.vals.extend(node.params.iter().copied().zip(results));
                             body = self.enter(time, &node);
@@ -346,7 +402,7 @@ impl Lowering<'_> {
                         }
                     }
                 }
-                BodyNode::Apply { callee: Value::Lam(lam), args, .. } => {
+                BodyNode::Apply { callee: Value::Lam(lam), args, .. } if !self.shared.contains_key(&lam) => {
                     let node = self.terms.lam_node(lam).clone();
                     for (&x, &arg) in node.params.iter().zip(&args) {
                         if !self.is_stage(x) {
@@ -357,20 +413,21 @@ impl Lowering<'_> {
                     body = self.enter(time, &node);
                 }
                 BodyNode::Apply { callee, args, .. } => {
-                    let types = match callee {
-                        Value::Var(x) => self.signatures.of(self.terms, x),
-                        _ => TyNode::Open,
+                    let params: Vec<TyNode> = match callee {
+                        Value::Var(x) => match self.signatures.of(self.terms, x) {
+                            TyNode::Fn(params) => params.iter().map(|&p| self.signatures.get(p)).collect(),
+                            _ => Vec::new(),
+                        },
+                        Value::Lam(lam) => {
+                            let params = self.terms.lam_node(lam).params.clone();
+                            params.iter().map(|&x| self.signatures.of(self.terms, x)).collect()
+                        }
+                        Value::Const(_) => Vec::new(),
                     };
                     let callee = self.value(callee, span)?;
                     let mut vals = vec![mem];
                     for (i, &arg) in args.iter().enumerate() {
-                        let is_stage = match &types {
-                            TyNode::Fn(params) => {
-                                params.get(i).is_some_and(|&p| matches!(self.signatures.get(p), TyNode::Stage))
-                            }
-                            _ => false,
-                        };
-                        if !is_stage {
+                        if !matches!(params.get(i), Some(TyNode::Stage)) {
                             vals.push(self.value(arg, span)?);
                         }
                     }
@@ -401,7 +458,10 @@ impl Lowering<'_> {
 
     fn operation(&mut self, prim: Prim, mem: Val, operands: &[Val]) -> Val {
         let is_float = self.world.prim(operands[0]).is_some_and(Scalar::is_float);
-        let (int, float) = (self.world.types.i32(), self.world.types.prim(Scalar::F32));
+        let cast = |world: &mut World, to: Scalar| {
+            let ty = world.types.prim(to);
+            world.op_ty(Op::Cast, ty, operands)
+        };
         let op = match prim {
             Prim::Add => Op::Add,
             Prim::Sub => Op::Sub,
@@ -418,9 +478,41 @@ impl Lowering<'_> {
             Prim::And => Op::And,
             Prim::Or => Op::Or,
             Prim::Not => return self.world.not(operands[0]),
+            Prim::Neg if is_float => {
+                let zero = self.negative_zero(operands[0]);
+                return self.world.op(Op::Sub, &[zero, operands[0]]);
+            }
+            Prim::Neg => {
+                let zero = self.world.lit_i32(0);
+                return self.world.op(Op::Sub, &[zero, operands[0]]);
+            }
+            Prim::Abs if is_float => Op::Abs,
+            Prim::Abs => {
+                let zero = self.world.lit_i32(0);
+                let negative = self.world.op(Op::Lt, &[operands[0], zero]);
+                let negated = self.world.op(Op::Sub, &[zero, operands[0]]);
+                return self.world.op(Op::Select, &[negative, negated, operands[0]]);
+            }
+            Prim::Min if is_float => Op::Fmin,
+            Prim::Max if is_float => Op::Fmax,
+            Prim::Min | Prim::Max => {
+                let order = if prim == Prim::Min { Op::Lt } else { Op::Gt };
+                let first = self.world.op(order, operands);
+                return self.world.op(Op::Select, &[first, operands[0], operands[1]]);
+            }
             Prim::Sqrt => Op::Sqrt,
-            Prim::ToFloat => return self.world.op_ty(Op::Cast, float, operands),
-            Prim::ToInt => return self.world.op_ty(Op::Cast, int, operands),
+            Prim::Floor => Op::Floor,
+            Prim::Ceil => Op::Ceil,
+            Prim::Sin => Op::Sin,
+            Prim::Cos => Op::Cos,
+            Prim::Tan => Op::Tan,
+            Prim::Exp => Op::Exp,
+            Prim::Log => Op::Log,
+            Prim::Pow => Op::Pow,
+            Prim::ToFloat => return cast(self.world, Scalar::F32),
+            Prim::ToDouble => return cast(self.world, Scalar::F64),
+            Prim::ToInt => return cast(self.world, Scalar::I32),
+            Prim::Shift => return self.shift(operands[0], operands[1]),
             Prim::At => {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
@@ -428,5 +520,20 @@ impl Lowering<'_> {
             Prim::Put | Prim::If | Prim::Exit => unreachable!("they are no operations with a result"),
         };
         self.world.op(op, operands)
+    }
+
+    /// What a float is subtracted from to have the other sign, 0 included.
+    fn negative_zero(&mut self, like: Val) -> Val {
+        match self.world.prim(like) {
+            Some(Scalar::F64) => self.world.lit_prim(Scalar::F64, (-0f64).to_bits()),
+            _ => self.world.lit_prim(Scalar::F32, u64::from((-0f32).to_bits())),
+        }
+    }
+
+    /// The address of an array from an element on.
+    fn shift(&mut self, array: Val, idx: Val) -> Val {
+        let ty = self.world.ty(array);
+        let address = self.world.op(Op::Lea, &[array, idx]);
+        self.world.op_ty(Op::Bitcast, ty, &[address])
     }
 }

@@ -723,17 +723,19 @@ impl Machine<'_> {
 
     // --- The residual program as a term.
 
-    /// Copies code out, each function under new names.
+    /// Copies code out, each function under new names. A function that several places have is one in the term, too: as text it may be much longer.
     fn read_back(&mut self, program: Code) -> Result<Body, Exceeded> {
         struct Reading {
             frame: Frame,
             done: Vec<Term>,
             rest: Option<Body>,
+            closure: Option<Closure>,
         }
+        let mut lams: FxHashMap<Closure, Lam> = FxHashMap::default();
         let first = self.terms.n_bodies();
         let mut frame = self.frame(0, None);
         self.copy_head(program, &mut frame);
-        let mut reading = Reading { frame, done: Vec::new(), rest: None };
+        let mut reading = Reading { frame, done: Vec::new(), rest: None, closure: None };
         let mut outer: Vec<Reading> = Vec::new();
         loop {
             if let Some(&operand) = reading.frame.operands.get(reading.done.len()) {
@@ -746,8 +748,13 @@ impl Machine<'_> {
                             Kind::Fix(var) if reading.done.len() == 1 => Some(var),
                             _ => None,
                         };
+                        if let (None, Some(&lam)) = (named, lams.get(&c)) {
+                            reading.done.push(Term::Lam(lam));
+                            continue;
+                        }
                         let frame = self.open(c, 0, named);
-                        outer.push(std::mem::replace(&mut reading, Reading { frame, done: Vec::new(), rest: None }));
+                        let inner = Reading { frame, done: Vec::new(), rest: None, closure: Some(c) };
+                        outer.push(std::mem::replace(&mut reading, inner));
                     }
                 }
                 continue;
@@ -755,7 +762,7 @@ impl Machine<'_> {
             if self.terms.n_bodies() - first > self.limits.size || self.is_too_large() {
                 return Err(Exceeded::Size(reading.frame.span));
             }
-            let Reading { frame, done, rest } = reading;
+            let Reading { frame, done, rest, closure } = reading;
             let body = match frame.kind {
                 Kind::Apply => self.terms.apply(frame.stage, done[0], &done[1..], frame.span),
                 Kind::Fix(var) => match (done[0], rest) {
@@ -770,6 +777,7 @@ impl Machine<'_> {
                 around.done.push(Term::Const(Const::Stage(true)));
             } else {
                 let lam = self.terms.lam(stage, params, body);
+                lams.extend(closure.map(|c| (c, lam)));
                 around.done.push(Term::Lam(lam));
             }
             reading = around;

@@ -38,12 +38,13 @@ pub const MAX_STAGE_DEPTH: u32 = 200;
 pub enum Const {
     Int(i32),
     Float(f32),
+    Double(f64),
     Bool(bool),
     /// ⊤ (`true`) or ⊥ as an argument: the only constant that does not count as a known value is ⊥.
     Stage(bool),
     Prim(Prim),
-    /// A constant array, of [`Terms::array`].
-    Array(Array),
+    /// A constant array, of [`Terms::array`], from that element on.
+    Array(Array, u32),
 }
 
 impl PartialEq for Const {
@@ -53,7 +54,8 @@ impl PartialEq for Const {
             (Const::Float(a), Const::Float(b)) => a.to_bits() == b.to_bits(),
             (Const::Bool(a), Const::Bool(b)) | (Const::Stage(a), Const::Stage(b)) => a == b,
             (Const::Prim(a), Const::Prim(b)) => a == b,
-            (Const::Array(a), Const::Array(b)) => a == b,
+            (Const::Double(a), Const::Double(b)) => a.to_bits() == b.to_bits(),
+            (Const::Array(a, i), Const::Array(b, j)) => (a, i) == (b, j),
             _ => false,
         }
     }

@@ -13,6 +13,7 @@ pub enum TyNode {
     Bool,
     Int,
     Float,
+    Double,
     Stage,
     Fn(Box<[Ty]>),
     /// Of numbers or `bool`s.
@@ -74,6 +75,7 @@ impl Types {
                 (TyNode::Bool, TyNode::Bool)
                 | (TyNode::Int, TyNode::Int)
                 | (TyNode::Float, TyNode::Float)
+                | (TyNode::Double, TyNode::Double)
                 | (TyNode::Stage, TyNode::Stage) => (a, b),
                 (TyNode::Array(of_a), TyNode::Array(of_b)) => {
                     work.push((*of_a, *of_b));
@@ -99,6 +101,7 @@ impl Types {
             TyNode::Bool => "bool".into(),
             TyNode::Int => "int".into(),
             TyNode::Float => "float".into(),
+            TyNode::Double => "double".into(),
             TyNode::Stage => "stage".into(),
             TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_SHOWN => "…".into(),
             TyNode::Array(of) => format!("[{}]", self.show_within(of, depth + 1)),

@@ -1,4 +1,4 @@
-//! Programs in DeepCPS, as files `.deepcps` of the command: what becomes of them under each engine, and what is reported.
+//! Programs in DeepCPS and Staged-C, as files `.deepcps` and `.stagedc` of the command: what becomes of them under each engine, and what is reported.
 
 use crate::common::{Folder, nyala, root, sh, stderr};
 use std::path::Path;
@@ -84,6 +84,60 @@ entry():
 }
 ";
     assert_eq!(flat, expected, "{}", stderr(&output));
+}
+
+/// All forms of statements and expressions, computed with.
+const STATEMENTS: &str = "
+int mirror(int i, int n) { return i < 0 ? -i - 1 : i >= n ? 2*n - 1 - i : i; }
+int main() {
+  int s = 0;
+  for (int i = -3; i < 8; i++) {
+    if (i == 2) continue;
+    int m = mirror(i, 5);
+    while (m > 3) { m -= 1; if (m == 100) break; }
+    s += m * 10 + (i > 3 && 12 / i > 1 ? 1 : 0);
+  }
+  double d = 2.5;
+  float f = d * 2 + pow(2.0, 3);
+  return s + int(f) + int(max(1.0, d));
+}
+";
+
+#[test]
+fn every_engine_runs_staged_c() {
+    let folder = Folder::new("staged-c-runs");
+    let program = file(&folder, "statements.stagedc", STATEMENTS);
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine], &program);
+        assert_eq!(output.status.code(), Some(198), "{engine}: {}", stderr(&output));
+    }
+}
+
+fn flat_of(folder: &Folder, text: &str, function: &str) -> String {
+    let output = run(&["emit", "--stage", "flat", "--fn", function], &file(folder, "program.stagedc", text));
+    assert!(output.status.success(), "{}", stderr(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Listing 9: what is left of (a) and (b) is the code of (c).
+#[test]
+fn listing_9c_is_what_is_left() {
+    let folder = Folder::new("staged-c-listing-9");
+    let staged = include_str!("../../../staging/tests/stagedc/listing_9.stagedc");
+    let by_hand = "
+void conv_spec(float* in, int size, float* out) {
+  for (int x=0; x<size; ++x) {
+    float v = 0;
+    v += in[x-1]*-1.0;
+    v += in[x+0]*0.0;
+    v += in[x+1]*1.0;
+    out[x] = v;
+  }
+}
+";
+    let [staged, by_hand] = [staged, by_hand].map(|text| flat_of(&folder, text, "conv_spec"));
+    assert_eq!(staged, by_hand);
+    assert_eq!(staged.matches("load(").count(), 3, "{staged}");
 }
 
 /// Written out, the type of the last parameter has 2^40 parts.
