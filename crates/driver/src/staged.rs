@@ -22,13 +22,10 @@ pub(crate) fn check(report: &mut Report) {
     for &file in &files {
         nyala_staging::read(&report.sources, file, &mut report.sink);
     }
-    if let (Some(&first), true) = (files.first(), report.given.len() > 1) {
-        let hint = "compile it alone, as a library, and declare its functions in `extern \"C\"`";
-        report.sink.push(limitation::not_supported(
-            Span::new(first, 0, 0),
-            "programs in DeepCPS or Staged-C and other files",
-            hint,
-        ));
+    if let [_, second, ..] = files[..] {
+        let hint = "compile each alone, as a library, and declare its functions by `extern`";
+        let span = Span::new(second, 0, 0);
+        report.sink.push(limitation::not_supported(span, "programs of several files in DeepCPS or Staged-C", hint));
     }
 }
 
@@ -43,17 +40,14 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
     }
 }
 
-/// The graph of a program in DeepCPS or Staged-C; `None` if the program is in Impala.
-pub(crate) fn lower(report: &mut Report, options: &Options) -> Option<World> {
-    let file = *files(report).first()?;
-    let mut world = World::new();
-    world.types.set_spaces(options.target().spaces);
+/// Adds what a program has in DeepCPS or Staged-C to the graph of what it has in Impala.
+pub(crate) fn lower(report: &mut Report, options: &Options, world: &mut World) {
+    let Some(&file) = files(report).first() else { return };
     // `check` has reported faults of grammar, names and types.
     let program = nyala_staging::read(&report.sources, file, &mut Sink::default());
     let left =
         program.and_then(|program| evaluate::evaluate(program, Limits::times(options.pe_budget), &mut report.sink));
     if let Some(mut left) = left {
-        residual::lower(&mut left, &mut world, &mut report.sink);
+        residual::lower(&mut left, world, &mut report.sink);
     }
-    Some(world)
 }

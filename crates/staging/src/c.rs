@@ -4,7 +4,7 @@
 //! labels, the type `stage`, `*` as a value, and functions that are others with arguments.
 //!
 //! ```text
-//! file      = {function}
+//! file      = {function | "extern" type name "(" [parameter {"," parameter}] ")" ";"}
 //! function  = type name "(" [parameter {"," parameter}] ")" ( block | "=" name "<" [value {"," value}] ">" ";" )
 //! type      = ("void" | "bool" | "int" | "float" | "double" | "stage") {"*" | "[" "]"}
 //! parameter = type name ["[" "]"]
@@ -60,6 +60,8 @@ pub struct Function<'s> {
 #[derive(Debug)]
 pub enum FunctionBody<'s> {
     Block(Vec<Statement<'s>>),
+    /// Of other code, behind `extern`.
+    Foreign,
     /// `= f<…>`
     Special(Name<'s>, Vec<Expr<'s>>),
 }
@@ -172,8 +174,8 @@ const TYPES: [(&str, Base); 6] = [
     ("stage", Base::Stage),
 ];
 
-const WORDS: [&str; 11] =
-    ["if", "else", "for", "while", "return", "break", "continue", "true", "false", "always", "never"];
+const WORDS: [&str; 12] =
+    ["extern", "if", "else", "for", "while", "return", "break", "continue", "true", "false", "always", "never"];
 
 impl Base {
     pub fn name(self) -> &'static str {
@@ -192,7 +194,8 @@ pub fn parse<'s>(file: FileId, text: &'s str, sink: &mut Sink) -> Option<Vec<Fun
     let mut parser = Parser { tokens: tokens(file, text, &C), pos: 0, depth: 0, sink };
     let mut functions = Vec::new();
     while parser.token().kind != Kind::End {
-        functions.push(parser.function().ok()?);
+        let is_foreign = parser.eat("extern");
+        functions.push(parser.function(is_foreign).ok()?);
     }
     Some(functions)
 }
@@ -304,15 +307,15 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    fn function(&mut self) -> Parsed<Function<'s>> {
+    fn function(&mut self, is_foreign: bool) -> Parsed<Function<'s>> {
         let ty = self.ty()?;
         let name = self.name()?;
         self.expect("(")?;
-        self.function_after(ty, name)
+        self.function_after(ty, name, is_foreign)
     }
 
     /// Behind the parenthesis that opens the parameters.
-    fn function_after(&mut self, ty: Type, name: Name<'s>) -> Parsed<Function<'s>> {
+    fn function_after(&mut self, ty: Type, name: Name<'s>, is_foreign: bool) -> Parsed<Function<'s>> {
         let params = self.list(")", |p| {
             let mut ty = p.ty()?;
             let name = p.name()?;
@@ -323,7 +326,10 @@ impl<'s> Parser<'s, '_> {
             }
             Ok((ty, name))
         })?;
-        let body = if self.eat("=") {
+        let body = if is_foreign {
+            self.expect(";")?;
+            FunctionBody::Foreign
+        } else if self.eat("=") {
             let of = self.name()?;
             self.expect("<")?;
             let args = self.list(">", |p| p.chain(ADDITIVE))?;
@@ -415,7 +421,7 @@ impl<'s> Parser<'s, '_> {
             let ty = self.ty()?;
             let name = self.name()?;
             if self.eat("(") {
-                StatementKind::Function(Box::new(self.nested(|p| p.function_after(ty, name))?))
+                StatementKind::Function(Box::new(self.nested(|p| p.function_after(ty, name, false))?))
             } else {
                 let value = if self.eat("=") { Some(self.value()?) } else { None };
                 StatementKind::Declare(ty, name, value)

@@ -4,7 +4,8 @@
 //! be read wait in a list, and become terms from the last to the first. Only braces recurse, to a limit.
 //!
 //! ```text
-//! body   = ["@" stage ":"] ( call | "let" ["[" name "]"] name (function | atom) body | "fix" ["def"] name function body )
+//! body   = ["@" stage ":"] ( call | "let" ["[" name "]"] name (function | atom) body | "fix" ["def"] name function body
+//!        | "extern" name head body )
 //! call   = callee {atom | function} [head body]          // without `head body`, the last of its braces
 //!        | expression [atom | function | head body]      // with operators: the continuation gets the result
 //! callee = atom | function
@@ -12,7 +13,7 @@
 //! head   = "(" [parameter {"," parameter}] ")" ["[" [name] "]"]
 //! parameter = [type] name | name ":" type
 //! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
-//! atom   = name | number | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
+//! atom   = name | number | text | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
 //!
@@ -22,10 +23,12 @@
 //! a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that name, too, and what follows
 //! `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
 //!
+//! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are executed when the program runs.
+//!
 //! **The end.** A file may end with `let`s: it exports what they bound. Otherwise `exit` says what its results are.
 
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
-use crate::lexer::{DEEPCPS, Kind, Token, tokens};
+use crate::lexer::{DEEPCPS, Kind, Token, text as text_bytes, tokens};
 use crate::prim::Prim;
 use crate::program::{Export, Program, Signatures};
 use crate::term::{Body, Const, Lam, MAX_STAGE_DEPTH, Stage, StageNode, Terms, Value, Var};
@@ -56,6 +59,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         scope: Vec::new(),
         fixed: FxHashSet::default(),
         used: FxHashSet::default(),
+        foreign: FxHashSet::default(),
         operands: Vec::new(),
         exports: Vec::new(),
         faults: Sink::default(),
@@ -121,6 +125,8 @@ struct Reader<'s> {
     /// Bound by `fix`.
     fixed: FxHashSet<Var>,
     used: FxHashSet<Var>,
+    /// Declared by `extern`.
+    foreign: FxHashSet<Var>,
     /// Operands of built-in functions of several types.
     operands: Vec<(Prim, Ty, Span)>,
     exports: Vec<Export>,
@@ -421,6 +427,12 @@ impl<'s> Reader<'s> {
                 let branch = self.types.add(TyNode::Fn([].into()));
                 return self.types.add(TyNode::Fn([bool, branch, branch].into()));
             }
+            Prim::Print => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                let then = self.types.add(TyNode::Fn([].into()));
+                return self.types.add(TyNode::Fn([of, then].into()));
+            }
             Prim::At => {
                 let of = self.types.open();
                 self.operands.push((prim, of, span));
@@ -478,7 +490,8 @@ impl<'s> Reader<'s> {
         for (prim, ty, span) in std::mem::take(&mut self.operands) {
             let fits = match self.types.get(ty) {
                 TyNode::Stage | TyNode::Fn(_) | TyNode::Array(_) => false,
-                TyNode::Bool => matches!(prim, Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift),
+                TyNode::Text => prim == Prim::Print,
+                TyNode::Bool => matches!(prim, Prim::Print | Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift),
                 TyNode::Int => !prim.is_of_floats(),
                 _ => true,
             };
@@ -494,9 +507,11 @@ impl<'s> Reader<'s> {
     fn is_atom(&self) -> bool {
         let token = self.token();
         match token.kind {
-            Kind::Int | Kind::Float => true,
+            Kind::Int | Kind::Float | Kind::Text => true,
             Kind::Sign => token.text == "{",
-            Kind::Name => !["let", "fix", "fn", "stage", "bool", "int", "float", "double"].contains(&token.text),
+            Kind::Name => {
+                !["let", "extern", "fix", "fn", "stage", "bool", "int", "float", "double"].contains(&token.text)
+            }
             _ => false,
         }
     }
@@ -522,6 +537,11 @@ impl<'s> Reader<'s> {
                 }
                 _ => true,
             },
+            Kind::Text => {
+                let text = self.terms.array(text_bytes(text));
+                let ty = self.types.add(TyNode::Text);
+                return Ok(Operand { value: Value::Const(Const::Text(text)), ty, span, exact: None });
+            }
             _ => false,
         };
         if bad {
@@ -531,7 +551,8 @@ impl<'s> Reader<'s> {
         if let Some(&var) = self.names.get(text).and_then(|v| v.last()) {
             self.used.insert(var);
             let ty = self.var_types[&var];
-            return Ok(Operand { value: Value::Var(var), ty, span, exact: None });
+            let value = if self.foreign.contains(&var) { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
+            return Ok(Operand { value, ty, span, exact: None });
         }
         match text {
             "true" => return Ok(of(Const::Bool(true), BOOL)),
@@ -694,7 +715,15 @@ impl<'s> Reader<'s> {
                 self.expect(":")?;
             }
             let span = self.token().span;
-            if self.eat("let") {
+            if self.eat("extern") {
+                let (name, place) = self.name()?;
+                let inner = self.scope.len();
+                let head = self.head()?;
+                self.leave(inner);
+                let var = self.declare(name, place, head.ty);
+                self.foreign.insert(var);
+                self.enter(name, var);
+            } else if self.eat("let") {
                 let (name, item) = self.read_let(stage, span)?;
                 let Pending::Let { own, var, .. } = item else { return Err(Reported) };
                 pending.push(item);

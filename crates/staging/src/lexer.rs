@@ -2,6 +2,7 @@
 //!
 //! Separate, since only here characters are looked at. It never fails: what begins no token is one that no rule of the grammar takes.
 
+use crate::term::Const;
 use nyala_base::{FileId, Span};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +53,26 @@ pub const C: Lexicon = Lexicon {
     negative_numbers: false,
     is_c: true,
 };
+
+/// The bytes of a text with its quotes, as elements of an array. `\n` and `\t` are a new line and a tabulator, behind other `\` a character is itself.
+pub fn text(token: &str) -> Vec<Const> {
+    let mut bytes = token.trim_start_matches('"').bytes();
+    let mut found = Vec::new();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'"' => break,
+            b'\\' => match bytes.next() {
+                Some(b'n') => b'\n',
+                Some(b't') => b'\t',
+                Some(other) => other,
+                None => break,
+            },
+            byte => byte,
+        };
+        found.push(Const::Int(byte.into()));
+    }
+    found
+}
 
 /// The tokens, the last of which is `End`.
 pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'s>> {
@@ -111,7 +132,7 @@ pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'
             kind
         } else if c == b'"' {
             pos += 1;
-            while !matches!(at(pos), 0 | b'\n' | b'"') {
+            while pos < bytes.len() && !matches!(at(pos), b'\n' | b'"') {
                 pos += if at(pos) == b'\\' && matches!(at(pos + 1), b'"' | b'\\') { 2 } else { 1 };
             }
             let is_closed = at(pos) == b'"';

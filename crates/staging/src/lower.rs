@@ -9,16 +9,16 @@
 //!
 //! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which takes at most one number or `bool`, their result.
 //! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
-//! A program that ends with `exit n` is a function `main` with that result.
+//! A program that ends with `exit n` is a function `main` with that result, which does what waits before.
 
-use crate::diagnostics::{staging_type, stuck_body};
+use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
 use crate::prim::Prim;
 use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode};
 use nyala_base::diagnostics::limitation;
-use nyala_base::{Diagnostic, Sink, Span};
+use nyala_base::{Diagnostic, Id, Sink, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, Val, World};
 use rustc_hash::FxHashMap;
 
@@ -37,6 +37,8 @@ struct Lowering<'r> {
     now: u32,
     /// As of the program.
     in_order: bool,
+    /// What a program that ends with `exit` returns to.
+    ret: Option<Val>,
     /// Functions that several places have, with what they became.
     shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
@@ -59,20 +61,13 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         times: FxHashMap::default(),
         now: 0,
         in_order: residual.in_order,
+        ret: None,
         shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
     let lowered = match results.as_deref() {
+        _ if exports.is_empty() => lowering.main(residual.outcome.body),
         None => Err(Box::new(stuck_body::never(span))),
-        Some(&[Value::Const(Const::Int(n))]) if exports.is_empty() => {
-            lowering.main(n);
-            Ok(())
-        }
-        Some(_) if exports.is_empty() => Err(Box::new(limitation::not_supported(
-            span,
-            "programs whose result is not one `int`",
-            "end the program with `exit` of one `int`, or with `let`s",
-        ))),
         Some(results) => exports.iter().zip(results).try_for_each(|(export, &value)| {
             // What an export that failed has begun is not used again.
             if !lowering.left.is_empty() {
@@ -85,6 +80,11 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
     if let Err(diagnostic) = lowered {
         sink.push(*diagnostic);
     }
+}
+
+fn not_one_int(span: Span) -> Diagnostic {
+    let hint = "end the program with `exit` of one `int`, or with `let`s";
+    limitation::not_supported(span, "programs whose result is not one `int`", hint)
 }
 
 /// Functions that several places of the term have. What is entered where it stands would bind its parameters once more.
@@ -116,15 +116,86 @@ fn shared(terms: &Terms, program: Body) -> FxHashMap<Lam, Option<Cont>> {
 }
 
 impl Lowering<'_> {
-    fn main(&mut self, n: i32) {
+    /// A program that ends with its result: what waits in it is executed when it runs.
+    fn main(&mut self, program: Body) -> Lowered<()> {
         let (mem, int) = (self.world.types.mem(), self.world.types.i32());
         let ret = self.world.types.cn(&[mem, int]);
         let ty = self.world.types.cn(&[mem, ret]);
         let k = self.world.declare("main", ty, &["m", "ret"]);
-        let (mem, ret) = (self.world.param(k, 0), self.world.param(k, 1));
-        let n = self.world.lit_i32(n);
-        self.world.define(k, ret, &[mem, n]);
-        self.world.cont_mut(k).linkage = Linkage::Exported("main".into()).into();
+        self.ret = Some(self.world.param(k, 1));
+        self.body(program, k)?;
+        self.finish()?;
+        self.publish(k, "main", self.terms.span(program))
+    }
+
+    /// Makes a function known to other code. The program's Impala may have declared it.
+    fn publish(&mut self, k: Cont, name: &str, span: Span) -> Lowered<()> {
+        if self.world.find_root(name).is_some() {
+            return Err(Box::new(staging_name::exported(span, name)));
+        }
+        self.world.cont_mut(k).linkage = Linkage::Exported(name.into()).into();
+        let conts = (0..self.world.n_conts()).map(Cont::from_idx);
+        let declared = Linkage::Foreign(name.into());
+        for other in conts.filter(|&k| *self.world.cont(k).linkage == declared).collect::<Vec<_>>() {
+            if self.world.cont(other).ty != self.world.cont(k).ty {
+                let [found, expected] = [k, other].map(|k| self.world.types.display(self.world.cont(k).ty));
+                return Err(Box::new(staging_type::foreign(span, name, &found, &expected)));
+            }
+            let params = self.world.params(other).to_vec();
+            let callee = self.world.cont_val(k);
+            self.world.define(other, callee, &params);
+            self.world.cont_mut(other).linkage = Linkage::Internal.into();
+        }
+        Ok(())
+    }
+
+    /// A function of other code: that of the program's Impala, or a C function.
+    fn foreign(&mut self, symbol: &str, ty: IrTy, span: Span) -> Lowered<Val> {
+        let k = match self.world.find_root(symbol) {
+            Some(k) if self.world.cont(k).ty == ty => k,
+            Some(k) => {
+                let found = self.world.types.display(self.world.cont(k).ty);
+                let expected = self.world.types.display(ty);
+                return Err(Box::new(staging_type::foreign(span, symbol, &found, &expected)));
+            }
+            None => self.world.foreign(symbol, ty),
+        };
+        Ok(self.world.cont_val(k))
+    }
+
+    /// Prints a number, a `bool` or a text, and goes on with `then`.
+    fn print(&mut self, k: Cont, mem: Val, value: Value, then: Value, span: Span) -> Lowered<()> {
+        let mem_ty = self.world.types.mem();
+        let done = self.world.types.cn(&[mem_ty]);
+        let (symbol, mut args) = match value {
+            Value::Const(Const::Text(text)) => {
+                let bytes = self.terms.elements(text).iter();
+                let byte = |c: &Const| if let Const::Int(b) = *c { b as u64 } else { 0 };
+                let bytes: Vec<Val> = bytes.map(|c| self.world.lit_prim(Scalar::U8, byte(c))).collect();
+                let n = self.world.lit_prim(Scalar::I64, bytes.len() as u64);
+                let byte = self.world.types.prim(Scalar::U8);
+                ("nyala_print_bytes", vec![self.constant("text", byte, &bytes), n])
+            }
+            value => {
+                let val = self.value(value, span)?;
+                let symbol = match self.world.prim(val) {
+                    Some(Scalar::I32) => "nyala_print_i32",
+                    Some(Scalar::F32) => "nyala_print_f32",
+                    Some(Scalar::F64) => "nyala_print_f64",
+                    _ => "nyala_print_bool",
+                };
+                (symbol, vec![val])
+            }
+        };
+        let mut types = vec![mem_ty];
+        types.extend(args.iter().map(|&a| self.world.ty(a)));
+        types.push(done);
+        let ty = self.world.types.cn(&types);
+        let callee = self.foreign(symbol, ty, span)?;
+        args.insert(0, mem);
+        args.push(self.value(then, span)?);
+        self.world.define(k, callee, &args);
+        Ok(())
     }
 
     /// A function that C can call; others are lowered where they are used.
@@ -145,7 +216,7 @@ impl Lowering<'_> {
         if are_numbers && result {
             let k = self.declare(lam, name)?;
             self.finish()?;
-            self.world.cont_mut(k).linkage = Linkage::Exported(name.into()).into();
+            self.publish(k, name, self.signatures.place(self.terms, last))?;
         }
         Ok(())
     }
@@ -193,7 +264,7 @@ impl Lowering<'_> {
                 let array = self.world.types.indef_array(element);
                 self.world.types.ptr(array)
             }
-            TyNode::Stage | TyNode::Open | TyNode::Error | TyNode::Same(_) => {
+            TyNode::Text | TyNode::Stage | TyNode::Open | TyNode::Error | TyNode::Same(_) => {
                 let name = self.terms.name(of).map_or("x", |n| n);
                 return Err(Box::new(staging_type::undetermined(place, name)));
             }
@@ -241,6 +312,13 @@ impl Lowering<'_> {
             Value::Const(Const::Double(f)) => self.world.lit_prim(Scalar::F64, f.to_bits()),
             Value::Const(Const::Stage(_)) => self.world.lit_bool(true),
             Value::Const(Const::Array(array, start)) => self.array(array, start, span)?,
+            Value::Const(Const::Foreign(x)) => {
+                let ty = self.signatures.ty(self.terms, x);
+                let ty = self.ty(ty, x, 0)?;
+                let symbol = self.terms.name(x).map_or(String::new(), |n| n.to_string());
+                self.foreign(&symbol, ty, span)?
+            }
+            Value::Const(Const::Text(_)) => return Err(Box::new(stuck_body::never(span))),
             Value::Const(Const::Prim(prim)) => {
                 return Err(Box::new(limitation::not_supported(
                     span,
@@ -273,16 +351,21 @@ impl Lowering<'_> {
         let elements: Vec<Val> =
             self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
         let element = self.world.ty(elements[0]);
+        let address = self.constant("array", element, &elements);
+        let start = self.world.lit_i32(start as i32);
+        Ok(if start_is_zero { address } else { self.shift(address, start) })
+    }
+
+    /// The address of a global with these elements.
+    fn constant(&mut self, name: &str, element: IrTy, elements: &[Val]) -> Val {
         let ty = self.world.types.array(element, elements.len() as u64);
-        let init = self.world.op_ty(Op::Array, ty, &elements);
-        let global = self.world.declare_global("array", ty, false);
+        let init = self.world.op_ty(Op::Array, ty, elements);
+        let global = self.world.declare_global(name, ty, false);
         self.world.set_init(global, init);
         let address = self.world.global_val(global);
         let indefinite = self.world.types.indef_array(element);
         let ptr = self.world.types.ptr(indefinite);
-        let address = self.world.op_ty(Op::Bitcast, ptr, &[address]);
-        let start = self.world.lit_i32(start as i32);
-        Ok(if start_is_zero { address } else { self.shift(address, start) })
+        self.world.op_ty(Op::Bitcast, ptr, &[address])
     }
 
     // --- Stages.
@@ -343,7 +426,7 @@ impl Lowering<'_> {
             let least = match &node {
                 BodyNode::Fix { .. } => 0,
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
-                    Prim::If | Prim::Exit | Prim::Put => self.now,
+                    Prim::If | Prim::Exit | Prim::Put | Prim::Print => self.now,
                     Prim::Div | Prim::Mod | Prim::At => effect,
                     _ => 0,
                 },
@@ -370,12 +453,14 @@ impl Lowering<'_> {
                     body = rest;
                 }
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), args, .. } => {
-                    let operands: Vec<Val> = args[..prim.n_operands().min(args.len())]
-                        .iter()
-                        .map(|&v| self.value(v, span))
-                        .collect::<Lowered<_>>()?;
+                    let n_operands = if prim == Prim::Print { 0 } else { prim.n_operands().min(args.len()) };
+                    let operands: Vec<Val> =
+                        args[..n_operands].iter().map(|&v| self.value(v, span)).collect::<Lowered<_>>()?;
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
                         return self.end(prim, mem, &operands, &args, k, span);
+                    }
+                    if prim == Prim::Print {
+                        return self.print(k, mem, args[0], args[1], span);
                     }
                     let mut results: Vec<Val> = Vec::new();
                     match (prim, &operands[..]) {
@@ -448,9 +533,18 @@ impl Lowering<'_> {
                 self.world.define(k, branch, &[mem, condition, then, otherwise]);
                 Ok(())
             }
+            (Prim::Exit, _, &[result]) if let Some(ret) = self.ret => {
+                let val = self.value(result, span)?;
+                if self.world.prim(val) != Some(Scalar::I32) {
+                    return Err(Box::new(not_one_int(span)));
+                }
+                self.world.define(k, ret, &[mem, val]);
+                Ok(())
+            }
+            (Prim::Exit, ..) if self.ret.is_some() => Err(Box::new(not_one_int(span))),
             _ => Err(Box::new(limitation::not_supported(
                 span,
-                "programs that `exit` ends at run time",
+                "functions that end the program",
                 "call a continuation that the function takes",
             ))),
         }
@@ -517,7 +611,7 @@ impl Lowering<'_> {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::If | Prim::Exit => unreachable!("they are no operations with a result"),
+            Prim::Put | Prim::If | Prim::Exit | Prim::Print => unreachable!("they are no operations with a result"),
         };
         self.world.op(op, operands)
     }

@@ -292,8 +292,8 @@ impl Machine<'_> {
 
     /// As [`Terms::is_redex`].
     fn is_redex(&self, kind: Kind, stage: Stage, callee: Option<&Value>) -> bool {
-        let is_exit = kind == Kind::Apply && callee == Some(&Value::Const(Const::Prim(Prim::Exit)));
-        !is_exit && self.terms.is_active(stage)
+        let waits = kind == Kind::Apply && matches!(callee, Some(Value::Const(c)) if c.waits());
+        !waits && self.terms.is_active(stage)
     }
 
     fn stage_vars(&self, stage: Stage, out: &mut Vec<Var>) {

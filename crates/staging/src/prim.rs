@@ -66,6 +66,8 @@ prims! {
     Shift, "shift";
     /// `put a i v`: stores an element; the continuation takes nothing.
     Put, "put";
+    /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when they run.
+    Print, "print";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
     /// Ends the program; its arguments are the results. No rule executes it, so it waits until it is the whole program.
@@ -107,7 +109,7 @@ impl Prim {
         match self {
             Prim::Exit => 0,
             Prim::Put => 3,
-            Prim::Not | Prim::If => 1,
+            Prim::Not | Prim::If | Prim::Print => 1,
             Prim::ToFloat | Prim::ToDouble | Prim::ToInt | Prim::Neg | Prim::Abs => 1,
             Prim::Sqrt | Prim::Floor | Prim::Ceil | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Exp | Prim::Log => 1,
             _ => 2,
@@ -121,6 +123,11 @@ impl Prim {
     /// Stands between its operands.
     pub fn is_infix(self) -> bool {
         self.n_operands() == 2 && !matches!(self, Prim::At | Prim::Shift | Prim::Min | Prim::Max | Prim::Pow)
+    }
+
+    /// No rule executes it.
+    pub fn waits(self) -> bool {
+        matches!(self, Prim::Exit | Prim::Print)
     }
 
     /// Takes no `int`s.
@@ -141,7 +148,7 @@ impl Prim {
 
     /// The step that `self` takes with these arguments, `None` where one is no constant.
     pub fn step(self, terms: &Terms, args: &[Option<Const>], is_bound: impl Fn(usize) -> bool) -> Result<Step, Fault> {
-        if self == Prim::Exit || args.len() != self.n_args() {
+        if self.waits() || args.len() != self.n_args() {
             return Err(Fault::Operands);
         }
         let operands = &args[..self.n_operands()];

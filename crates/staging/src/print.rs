@@ -69,8 +69,8 @@ pub fn print(terms: &Terms, body: Body) -> String {
 const MAX_TEXT: usize = 10_000_000;
 
 /// Words that are no names.
-pub const WORDS: [&str; 12] =
-    ["let", "fix", "fn", "stage", "bool", "int", "float", "double", "always", "never", "true", "false"];
+pub const WORDS: [&str; 13] =
+    ["let", "extern", "fix", "fn", "stage", "bool", "int", "float", "double", "always", "never", "true", "false"];
 
 impl Printer<'_> {
     fn new(terms: &Terms) -> Printer<'_> {
@@ -169,6 +169,12 @@ impl Printer<'_> {
             Const::Bool(b) => _ = write!(self.out, "{b}"),
             Const::Stage(s) => self.out += if s { "always" } else { "never" },
             Const::Prim(p) => self.out += p.name(),
+            Const::Foreign(f) => self.put_name(f),
+            Const::Text(text) => {
+                let bytes = self.terms.elements(text).iter();
+                let bytes: Vec<u8> = bytes.map(|c| if let Const::Int(b) = *c { b as u8 } else { 0 }).collect();
+                _ = write!(self.out, "{:?}", String::from_utf8_lossy(&bytes));
+            }
             Const::Double(f) => _ = write!(self.out, "{f:?}"),
             Const::Array(array, start) => {
                 self.out.push('{');

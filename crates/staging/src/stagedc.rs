@@ -18,6 +18,8 @@
 //! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go on, are functions that take the
 //! assigned variables.
 //!
+//! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
+//!
 //! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
 
 use crate::c::{Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Statement, StatementKind, Type, parse};
@@ -112,6 +114,8 @@ struct Known<'s> {
     var: Var,
     /// The invocation, within the function itself.
     go: Option<Var>,
+    /// Of other code.
+    is_foreign: bool,
     is_used: bool,
 }
 
@@ -420,14 +424,23 @@ impl<'s> Translator<'s> {
             self.check_ty(function.ty, function.name.span)?;
         }
         let params: Vec<Type> = function.params.iter().map(|p| p.0).collect();
-        let mut all = vec![self.ty(STAGE)];
+        let is_foreign = matches!(function.body, FunctionBody::Foreign);
+        let mut all = if is_foreign { Vec::new() } else { vec![self.ty(STAGE)] };
         all.extend(params.iter().map(|&p| self.ty(p)).collect::<Vec<Ty>>());
         let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
         let returns = self.fn_ty(&results);
         all.push(returns);
         let ty = self.types.add(TyNode::Fn(all.into()));
         let var = self.var(function.name.text, ty, function.name.span);
-        self.functions.push(Known { name: function.name.text, ret: function.ty, params, var, go, is_used: false });
+        self.functions.push(Known {
+            name: function.name.text,
+            ret: function.ty,
+            params,
+            var,
+            go,
+            is_foreign,
+            is_used: false,
+        });
         Ok(self.functions.len() - 1)
     }
 
@@ -467,7 +480,14 @@ impl<'s> Translator<'s> {
         let generic = self.callee(of)?;
         let (params, ret) = self.params(function);
         let own = self.stage_var();
-        let Known { var, ret: result, .. } = self.functions[generic];
+        let Known { var, ret: result, is_foreign, .. } = self.functions[generic];
+        if is_foreign {
+            return self.fault(limitation::not_supported(
+                of.span,
+                "specialized functions of other code",
+                "call it: what it does is executed when the program runs",
+            ));
+        }
         if result != function.ty {
             return self.mismatch(of.span, result, function.ty);
         }
@@ -514,6 +534,14 @@ impl<'s> Translator<'s> {
         let stage = self.flow.last;
         let span = function.name.span;
         match &function.body {
+            FunctionBody::Foreign => {
+                let known = self.known(function, None)?;
+                let Known { ret, params, .. } = &self.functions[known];
+                if *ret == STAGE || params.contains(&STAGE) {
+                    return self.mismatch(span, STAGE, INT);
+                }
+                self.declare(function.name.text, Entity::Function(known));
+            }
             FunctionBody::Special(of, args) => {
                 let always = self.always();
                 let made = self.special(function, *of, args, always);
@@ -560,10 +588,10 @@ impl<'s> Translator<'s> {
     /// What other code calls, if it can: with what it is called as.
     fn export(&mut self, function: &Function<'s>) -> Option<(Export, Var)> {
         let Some(Entity::Function(known)) = self.entity(function.name.text) else { return None };
-        let Known { ret, var, is_used, .. } = self.functions[known];
+        let Known { ret, var, is_used, is_foreign, .. } = self.functions[known];
         let span = function.name.span;
         let is_plain = |ty: Type| ty != STAGE && ty.base != Base::Stage;
-        if ret.pointers > 0 || !is_plain(ret) || !function.params.iter().all(|p| is_plain(p.0)) {
+        if is_foreign || ret.pointers > 0 || !is_plain(ret) || !function.params.iter().all(|p| is_plain(p.0)) {
             return None;
         }
         let mark = self.scope.len();

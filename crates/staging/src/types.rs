@@ -14,6 +14,8 @@ pub enum TyNode {
     Int,
     Float,
     Double,
+    /// A literal that `print` takes.
+    Text,
     Stage,
     Fn(Box<[Ty]>),
     /// Of numbers or `bool`s.
@@ -76,6 +78,7 @@ impl Types {
                 | (TyNode::Int, TyNode::Int)
                 | (TyNode::Float, TyNode::Float)
                 | (TyNode::Double, TyNode::Double)
+                | (TyNode::Text, TyNode::Text)
                 | (TyNode::Stage, TyNode::Stage) => (a, b),
                 (TyNode::Array(of_a), TyNode::Array(of_b)) => {
                     work.push((*of_a, *of_b));
@@ -102,6 +105,7 @@ impl Types {
             TyNode::Int => "int".into(),
             TyNode::Float => "float".into(),
             TyNode::Double => "double".into(),
+            TyNode::Text => "text".into(),
             TyNode::Stage => "stage".into(),
             TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_SHOWN => "…".into(),
             TyNode::Array(of) => format!("[{}]", self.show_within(of, depth + 1)),

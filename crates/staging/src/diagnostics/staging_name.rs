@@ -26,6 +26,11 @@ pub fn error(span: Span, name: &str) -> Diagnostic {
         .hint("declare it as a parameter, with `let` or with `fix def`")
 }
 
+pub fn exported(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-name", span, format!("the program has another function `{name}`"))
+        .hint("rename one of them")
+}
+
 /// In Staged-C.
 pub fn in_c(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("staging-name", span, format!("found no `{name}` in scope"))

@@ -46,6 +46,12 @@ pub fn operand(span: Span, operator: &str, found: &str) -> Diagnostic {
     Diagnostic::error("staging-type", span, format!("`{operator}` takes no `{found}`"))
 }
 
+/// Types as the graph has them.
+pub fn foreign(span: Span, name: &str, found: &str, expected: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("`{name}` is `{found}` there, expected `{expected}`"))
+        .hint("declare it with the types that it has in Impala: `int` is `i32`, `float*` and `[float]` are `&[f32]`")
+}
+
 /// In Staged-C.
 pub fn needs_cast(span: Span, found: &str) -> Diagnostic {
     mismatch(span, found, "int").hint("convert it, toward zero: `int(…)`")

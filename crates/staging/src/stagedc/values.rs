@@ -3,6 +3,7 @@
 //! Separate from statements, of which each has a stage for all its calls.
 
 use super::*;
+use crate::lexer::text as text_bytes;
 use nyala_base::Span;
 
 /// A label nests at most this deep.
@@ -27,6 +28,7 @@ impl<'s> Translator<'s> {
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => return Ok(self.always()),
             ExprKind::Name(name) => {
                 let value = match self.entity(name) {
+                    Some(Entity::Function(f)) if self.functions[f].is_foreign => return Ok(self.always()),
                     Some(Entity::Function(f)) => {
                         Some(Value::Var(self.functions[f].go.unwrap_or(self.functions[f].var)))
                     }
@@ -493,21 +495,48 @@ impl<'s> Translator<'s> {
             let values: Vec<Value> = operands.iter().map(|o| o.value).collect();
             return Ok(self.op(prim, &values, operands[0].ty, name, span));
         }
+        if let (None, "print") = (self.entity(callee.text), callee.text) {
+            return self.print(args, span);
+        }
         let function = self.callee(callee)?;
         let known = Value::Const(Const::Stage(true));
-        let mut values = vec![known];
+        let Known { ret, var, is_foreign, .. } = self.functions[function];
+        let mut values = if is_foreign { Vec::new() } else { vec![known] };
         values.extend(self.pass(function, args, span)?);
-        let Known { ret, var, .. } = self.functions[function];
-        let stage = self.with_value(self.at, Value::Var(var));
+        let (stage, callee) = if is_foreign {
+            (self.at, Value::Const(Const::Foreign(var)))
+        } else {
+            (self.with_value(self.at, Value::Var(var)), Value::Var(var))
+        };
         let mut params = Vec::new();
         if ret != VOID {
             let ty = self.ty(ret);
             params.push(self.var(name, ty, span));
         }
         let value = params.first().map_or(known, |&x| Value::Var(x));
-        self.push(stage, Callee::Value(Value::Var(var)), values, params, span);
+        self.push(stage, Callee::Value(callee), values, params, span);
         self.at = self.flow.last;
         Ok(Operand { value, ty: ret, span, exact: None, is_new: true })
+    }
+
+    /// Prints the arguments, numbers, `bool`s and texts.
+    fn print(&mut self, args: &[Expr<'s>], span: Span) -> Done<Operand> {
+        for arg in args {
+            let value = if let ExprKind::Text(text) = arg.kind {
+                Value::Const(Const::Text(self.terms.array(text_bytes(text))))
+            } else {
+                let operand = self.expr(arg, "t")?;
+                if operand.ty.pointers > 0 || matches!(operand.ty.base, Base::Void | Base::Stage) {
+                    return self.fault(staging_type::operand(operand.span, "print", &show(operand.ty)));
+                }
+                operand.value
+            };
+            let stage = self.with_value(self.at, value);
+            self.push(stage, Callee::Value(Value::Const(Const::Prim(Prim::Print))), vec![value], Vec::new(), arg.span);
+            self.at = self.flow.last;
+        }
+        let value = Value::Const(Const::Stage(true));
+        Ok(Operand { value, ty: VOID, span, exact: None, is_new: true })
     }
 
     /// The arguments of a call.

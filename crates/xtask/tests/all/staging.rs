@@ -113,6 +113,45 @@ fn every_engine_runs_staged_c() {
     }
 }
 
+/// Either language calls Impala's functions, and Impala theirs.
+#[test]
+fn other_code_is_called_and_calls() {
+    let folder = Folder::new("staging-other-code");
+    let impala = "
+extern fn cube(x: i32) -> i32 { x * x * x }
+extern fn total(a: &[f32], n: i32) -> f32 { let mut s = 0f; for i in range(0, n) { s += a(i); } s }
+extern \"C\" { fn pow5(i32) -> i32; fn cubes(i32) -> i32; fn sum3(&[f32]) -> f32; }
+fn main() -> i32 {
+    let mut a = [1f, 2f, 4f];
+    print_f32(sum3(&mut a)); println();
+    print_i32(pow5(3)); println();
+    cubes(4)
+}
+";
+    let impala = file(&folder, "both.impala", impala);
+    let staged = include_str!("../../../staging/tests/stagedc/other_code.stagedc");
+    let staged = file(&folder, "both.stagedc", staged).display().to_string();
+    let cube = file(&folder, "cube.impala", "extern fn cube(x: i32) -> i32 { x + 1 }").display().to_string();
+    let output_program = root().join("crates/staging/tests/deepcps/output.deepcps");
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine, &staged], &impala);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3.5\n3.5\n243\n", "{engine}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(65), "{engine}");
+        let output = run(&["run", "--engine", engine, &cube], &output_program);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(printed, "twice \"x\"\n71.41421352.5", "{engine}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(15), "{engine}");
+    }
+    for (text, code) in [
+        ("extern float cube(int x);\nfloat f(int x) { return cube(x); }", "staging-type"),
+        ("int cube(int x) { return x; }", "staging-name"),
+    ] {
+        let program = file(&folder, "fault.stagedc", text);
+        let said = stderr(&run(&["check", &cube], &program));
+        assert!(said.contains(&format!("error[{code}]")), "{said}");
+    }
+}
+
 fn flat_of(folder: &Folder, text: &str, function: &str) -> String {
     let output = run(&["emit", "--stage", "flat", "--fn", function], &file(folder, "program.stagedc", text));
     assert!(output.status.success(), "{}", stderr(&output));
