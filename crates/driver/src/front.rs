@@ -195,7 +195,7 @@ impl Trees {
             None => {
                 let mut sink = Sink::default();
                 // To Impala's front end, a program of another language is an empty one.
-                let text = if staged::is_staged(sources.name(file)) { "" } else { sources.text(file) };
+                let text = if staged::is_program(sources, file) { "" } else { sources.text(file) };
                 let parsed = nyala_syntax::parse(file, text, &mut sink);
                 (Arc::new(ast::Module { path: path.to_vec(), library, ..parsed }), sink.diagnostics)
             }

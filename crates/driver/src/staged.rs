@@ -5,15 +5,33 @@
 use crate::Options;
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
-use nyala_base::{FileId, Id, Sink, Span};
+use nyala_base::{FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
+use nyala_staging::program::Callable;
 use nyala_staging::{Limits, evaluate, lower as residual};
 
 pub use nyala_staging::is_staged;
 
 fn files(report: &Report) -> Vec<FileId> {
-    let names = report.sources.names().enumerate();
-    names.filter(|(_, name)| is_staged(name)).map(|(i, _)| FileId::from_idx(i)).collect()
+    let n = report.sources.names().count();
+    (0..n).map(FileId::from_idx).filter(|&file| is_program(&report.sources, file)).collect()
+}
+
+/// Whether the file is a program in DeepCPS or Staged-C. A second one of its name has the entries of its tests, in Impala.
+pub(crate) fn is_program(sources: &Sources, file: FileId) -> bool {
+    let name = sources.name(file);
+    is_staged(name) && sources.names().position(|n| n == name) == Some(file.idx())
+}
+
+/// The functions that other code can call, with their lines.
+pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    // Faults are reported when the program is compiled.
+    let program = nyala_staging::read(&sources, file, &mut Sink::default());
+    let callables = program.map_or(Vec::new(), |mut p| p.callables());
+    let line = |c: &Callable| sources.line_col(c.place).0;
+    callables.into_iter().map(|c| (line(&c), c)).collect()
 }
 
 /// Reports what is wrong with grammar, names and types.

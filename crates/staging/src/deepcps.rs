@@ -703,7 +703,7 @@ impl<'s> Reader<'s> {
                 let results: Vec<Value> = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
                 self.exports = exports
                     .iter()
-                    .map(|(name, x)| Export { name: (*name).into(), is_used: self.used.contains(x) })
+                    .map(|(name, x)| Export { name: (*name).into(), var: *x, is_used: self.used.contains(x) })
                     .collect();
                 let exit = Value::Const(Const::Prim(Prim::Exit));
                 let span = self.token().span;

@@ -39,10 +39,46 @@ pub struct Program {
     pub in_order: bool,
 }
 
+/// A function that other code calls.
+pub struct Callable {
+    pub name: Arc<str>,
+    pub place: Span,
+    /// Its types in Impala: `(i32, &[f32]) -> f32`.
+    pub signature: String,
+}
+
+impl Program {
+    /// The exported functions that take and give numbers.
+    pub fn callables(&mut self) -> Vec<Callable> {
+        let mut found = Vec::new();
+        for Export { name, var, .. } in &self.exports {
+            let TyNode::Fn(params) = self.signatures.of(&self.terms, *var) else { continue };
+            let Some((&last, params)) = params.split_last() else { continue };
+            let params: Option<Vec<String>> = params.iter().map(|&p| self.signatures.impala(p)).collect();
+            let result = match self.signatures.get(last) {
+                TyNode::Fn(results) => match *results {
+                    [] => Some("()".to_string()),
+                    [result] => self.signatures.impala(result),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let (Some(params), Some(result)) = (params, result) {
+                let place = self.signatures.place(&self.terms, *var);
+                let signature = format!("({}) -> {result}", params.join(", "));
+                found.push(Callable { name: name.clone(), place, signature });
+            }
+        }
+        found
+    }
+}
+
 /// A function or value that the program makes available.
 #[derive(Clone, Debug)]
 pub struct Export {
     pub name: Arc<str>,
+    /// Bound to it in the program, with its type and place.
+    pub var: Var,
     /// Other code of the program uses it, too.
     pub is_used: bool,
 }
@@ -69,6 +105,22 @@ impl Signatures {
 
     pub fn get(&mut self, ty: Ty) -> TyNode {
         self.types.get(ty)
+    }
+
+    /// A type of numbers as Impala has it.
+    fn impala(&mut self, ty: Ty) -> Option<String> {
+        let name = match self.get(ty) {
+            TyNode::Bool => "bool",
+            TyNode::Int => "i32",
+            TyNode::Float => "f32",
+            TyNode::Double => "f64",
+            TyNode::Array(element) => {
+                let is_array = matches!(self.get(element), TyNode::Array(_));
+                return self.impala(element).filter(|_| !is_array).map(|of| format!("&[{of}]"));
+            }
+            _ => return None,
+        };
+        Some(name.into())
     }
 
     /// Where the variable is declared.

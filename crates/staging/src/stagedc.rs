@@ -63,6 +63,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         flow: Flow::new(always),
         at: always,
         ret: None,
+        has_labels: false,
         loops: Vec::new(),
         faults: Sink::default(),
     };
@@ -186,6 +187,8 @@ struct Translator<'s> {
     at: Stage,
     /// What the function returns to, and its type.
     ret: Option<(Var, Type)>,
+    /// A statement of the function has a label.
+    has_labels: bool,
     loops: Vec<Loop>,
     faults: Sink,
 }
@@ -558,6 +561,7 @@ impl<'s> Translator<'s> {
                 let (params, ret) = self.params(function);
                 self.functions[inner].go = Some(params[0]);
                 self.ret = Some((ret, function.ty));
+                self.has_labels = false;
                 let own = self.stage_var();
                 let start = self.of_var(params[0]);
                 let made = self.lambda(params, own, start, |t| {
@@ -566,7 +570,9 @@ impl<'s> Translator<'s> {
                         if function.ty != VOID {
                             return t.fault(staging_type::no_result(span, &show(function.ty)));
                         }
-                        t.end(t.flow.control, Value::Var(ret), Vec::new(), span);
+                        let control = t.flow.control;
+                        let stage = if t.has_labels { t.with_value(control, Value::Var(ret)) } else { control };
+                        t.end(stage, Value::Var(ret), Vec::new(), span);
                     }
                     Ok(())
                 });
@@ -609,7 +615,7 @@ impl<'s> Translator<'s> {
         let ty = self.types.add(TyNode::Fn(types.into()));
         let exported = self.var(function.name.text, ty, span);
         self.push(self.flow.last, Callee::Rest, vec![lam], vec![exported], span);
-        Some((Export { name: function.name.text.into(), is_used }, exported))
+        Some((Export { name: function.name.text.into(), var: exported, is_used }, exported))
     }
 
     fn program(&mut self, functions: &[Function<'s>], end: Span) -> (Body, Vec<Export>) {

@@ -40,6 +40,7 @@ impl<'s> Translator<'s> {
             self.check_label(stage, statement.span)?;
         }
         if !statement.labels.is_empty() {
+            self.has_labels = true;
             self.flow.has_labels = true;
             key = self.label_key(&statement.labels, stage);
             if let Some(key) = &key
@@ -118,7 +119,9 @@ impl<'s> Translator<'s> {
                     Some(expr) if ty == VOID => return self.fault(staging_type::a_result(expr.span)),
                     Some(expr) => vec![self.value(expr, ty, "result")?.value],
                 };
-                self.end(self.at, Value::Var(ret), args, span);
+                // A label may be true before the function is called, when there is nothing to return to.
+                let stage = if self.has_labels { self.with_value(self.at, Value::Var(ret)) } else { self.at };
+                self.end(stage, Value::Var(ret), args, span);
             }
             StatementKind::Break | StatementKind::Continue => {
                 let is_break = matches!(statement.kind, StatementKind::Break);

@@ -152,6 +152,77 @@ fn main() -> i32 {
     }
 }
 
+#[test]
+fn queries_and_test_functions_are_tests() {
+    let program = root().join("crates/staging/tests/stagedc/queries.stagedc");
+    let output = run(&["test"], &program);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let expected = [
+        "5 passed, 2 failed, 0 skipped",
+        "queries.stagedc:5: `pow5(3) == 244`: every engine",
+        "queries.stagedc:20: `test_false`: every engine",
+        "warning[not-a-test]: `test_number`",
+    ];
+    for text in expected {
+        assert!(said.contains(text), "{text}\n{said}");
+    }
+    let folder = Folder::new("staging-tests");
+    let text = "//? twice(3) == 6\nlet twice (int x, fn[int] return) { x + x (y) return y }\n\
+        let test_twice (fn[bool] return) { twice 4 (y) y == 8 (ok) return ok }\n";
+    file(&folder, "t.deepcps", text);
+    let output = run(&["test"], &folder.path("."));
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// The programs of the bench: what is specialized has the results of what is not, and the transform that of its definition.
+#[test]
+fn specialized_programs_have_the_same_results() {
+    let folder = Folder::new("staging-bench");
+    let impala = "
+extern \"C\" {
+    fn plain_power(f32, i32) -> f32;
+    fn power72(f32) -> f32;
+    fn plain_convolve(&[f32], i32, &[f32], i32, &[f32]) -> ();
+    fn plain_convolve_mirror(&[f32], i32, &[f32], i32, &[f32]) -> ();
+    fn convolve5(&[f32], i32, &[f32]) -> ();
+    fn convolve5_mirror(&[f32], i32, &[f32]) -> ();
+    fn plain_fft(&[f32], i32) -> ();
+    fn fft_10(&[f32]) -> ();
+}
+fn near(a: f32, b: f32, most: f32) -> bool { a - b < most && b - a < most }
+static N = 1024;
+fn main() -> i32 {
+    let mut faults = 0;
+    if !near(power72(1.01f), plain_power(1.01f, 72), 1e-5f) { faults += 1; }
+    let mut a = [0f, ..2048]; let mut b = [0f, ..2048]; let mut c = [0f, ..2048];
+    for i in range(0, 2048) { a(i) = ((i * 37) % 101) as f32 * 0.01f; b(i) = 0f; c(i) = 0f; }
+    let mut k = [-1f, -2f, 0f, 2f, 1f];
+    convolve5(&a, N, &b); plain_convolve(&a, N, &k, 2, &c);
+    for i in range(0, N) { if !near(b(i), c(i), 1e-5f) { faults += 1; } }
+    if b(0) != 0f || b(2) == 0f { faults += 1; }
+    convolve5_mirror(&a, N, &b); plain_convolve_mirror(&a, N, &k, 2, &c);
+    for i in range(0, N) { if !near(b(i), c(i), 1e-5f) { faults += 1; } }
+    if !near(b(0), a(2) + 2f * a(1) - 2f * a(0) - a(1), 1e-5f) { faults += 1; }
+    for i in range(0, 2048) { b(i) = a(i); c(i) = a(i); }
+    fft_10(&b); plain_fft(&c, 2048);
+    for i in range(0, 2048) { if !near(b(i), c(i), 1e-3f) { faults += 1; } }
+    // The sum, and the real part at the frequency N / 4, of which the factors are 1, -i, -1, i.
+    let mut sum = 0f; let mut quarter = 0f;
+    for i in range(0, N) {
+        sum += a(2 * i);
+        quarter += if i % 4 == 0 { a(2 * i) } else if i % 4 == 1 { a(2 * i + 1) } else if i % 4 == 2 { -a(2 * i) } else { -a(2 * i + 1) };
+    }
+    if !near(b(0), sum, 1e-2f) { faults += 1; }
+    if !near(b(2 * N / 4), quarter, 1e-2f) && !near(b(2 * 3 * N / 4), quarter, 1e-2f) { faults += 1; }
+    faults
+}
+";
+    let impala = file(&folder, "results.impala", impala).display().to_string();
+    let output = run(&["run", &impala], &root().join("bench/staging/staged.stagedc"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
 fn flat_of(folder: &Folder, text: &str, function: &str) -> String {
     let output = run(&["emit", "--stage", "flat", "--fn", function], &file(folder, "program.stagedc", text));
     assert!(output.status.success(), "{}", stderr(&output));
