@@ -1,12 +1,14 @@
 // Table 1 of "Specialization through Dynamic Staging": a power, convolutions and Fourier transforms, as dynamic C++, as templates, and the functions of
-// bench/staging/staged.stagedc, which are linked to it. Prints names and nanoseconds, medians.
+// bench/staging/staged.stagedc, which are linked to it. Prints names and nanoseconds, medians of runs in turns.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #define NOINLINE __attribute__((noinline))
@@ -185,102 +187,111 @@ template <long N> NOINLINE void template_fft(float *d) {
 
 // --- Times.
 
-template <class F> void measure(const std::string &name, double calls, F run) {
-    std::vector<double> times;
+using Form = std::pair<const char *, std::function<void()>>;
+
+// Runs the forms of a program in turns.
+void measure(const std::string &program, double calls, const std::vector<Form> &forms) {
+    std::vector<std::vector<double>> times(forms.size());
     double total = 0;
-    run();
-    while (times.size() < 5 || (total < 3e8 && times.size() < 50)) {
-        auto start = std::chrono::steady_clock::now();
-        run();
-        double t = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-        total += t;
-        times.push_back(t / calls);
+    for (auto &form : forms) form.second();
+    while (times[0].size() < 5 || (total < 1e9 && times[0].size() < 100))
+        for (size_t i = 0; i < forms.size(); i++) {
+            auto start = std::chrono::steady_clock::now();
+            forms[i].second();
+            double t = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+            total += t;
+            times[i].push_back(t / calls);
+        }
+    for (size_t i = 0; i < forms.size(); i++) {
+        std::sort(times[i].begin(), times[i].end());
+        std::printf("%s_%s %.4f\n", program.c_str(), forms[i].first, times[i][times[i].size() / 2]);
     }
-    std::sort(times.begin(), times.end());
-    std::printf("%s %.4f\n", name.c_str(), times[times.size() / 2]);
 }
 
-void check(const char *what, const float *found, const float *expected, long n) {
+void check(const std::string &what, const float *found, const float *expected, long n) {
     double error = 0, most = 1e-30;
     for (long i = 0; i < n; i++) {
         error = std::max(error, double(std::fabs(found[i] - expected[i])));
         most = std::max(most, double(std::fabs(expected[i])));
     }
     if (!(error / most < 1e-4)) {
-        std::fprintf(stderr, "%s: relative error %g\n", what, error / most);
+        std::fprintf(stderr, "%s: relative error %g\n", what.c_str(), error / most);
         std::exit(1);
     }
 }
 
-template <class F> void power(const char *name, F f) {
-    volatile float x = 1.0001f, sink;
-    const int n = 2000000;
-    measure(std::string("power_") + name, n, [&] {
+template <class F> Form power(const char *name, F f) {
+    return {name, [f] {
+        volatile float x = 1.0001f, sink;
         float s = 0;
-        for (int i = 0; i < n; i++) s += f(x);
+        for (int i = 0; i < 200000; i++) s += f(x);
         sink = s;
-    });
+        (void)sink;
+    }};
 }
 
-template <class F>
-void convolution(const std::string &name, std::vector<float> &in, std::vector<float> &out, const std::vector<float> *expected, F f) {
-    int n = in.size();
-    int times = std::max(1, 2000000 / n);
-    measure(name, times, [&] {
-        for (int i = 0; i < times; i++) {
-            f(in.data(), n, out.data());
-            asm volatile("" ::: "memory");
-        }
-    });
-    if (expected) check(name.c_str(), out.data(), expected->data(), n);
+// Calls each form with the same input, and compares the outputs.
+using Call = std::pair<const char *, std::function<void(float *out)>>;
+
+void compare(const std::string &program, int times, long n, const std::vector<Call> &calls) {
+    std::vector<float> expected(n), out(n);
+    std::vector<Form> forms;
+    for (auto &call : calls) {
+        std::fill(out.begin(), out.end(), 0);
+        call.second(out.data());
+        if (&call == &calls[0]) expected = out;
+        check(program + "_" + call.first, out.data(), expected.data(), n);
+        forms.push_back({call.first, [&] {
+            for (int i = 0; i < times; i++) {
+                call.second(out.data());
+                asm volatile("" ::: "memory");
+            }
+        }});
+    }
+    measure(program, times, forms);
 }
 
-template <class F> void transform(const std::string &name, const std::vector<float> &src, std::vector<float> &d, const std::vector<float> *expected, F f) {
-    int times = std::max<long>(1, 1000000 / src.size());
-    measure(name, times, [&] {
-        for (int i = 0; i < times; i++) {
-            std::memcpy(d.data(), src.data(), src.size() * sizeof(float));
-            f(d.data());
-            asm volatile("" ::: "memory");
-        }
-    });
-    if (expected) check(name.c_str(), d.data(), expected->data(), d.size());
-}
-
-template <long N, class F> void transforms(const std::string &name, F staged) {
-    std::vector<float> src(2 * N), expected(2 * N), d(2 * N);
+template <long N> void transforms(const std::string &program, void staged(float *)) {
+    std::vector<float> src(2 * N);
     for (long i = 0; i < 2 * N; i++) src[i] = float((i * 2654435761u) >> 8 & 0xffff) / 65536.f - .5f;
     volatile long n = N;
-    transform(name + "_dynamic", src, expected, nullptr, [&](float *d) { reindex(d, n), dynamic_sfft(d, n); });
-    transform(name + "_template", src, d, &expected, template_fft<N>);
-    transform(name + "_plain", src, d, &expected, [&](float *d) { plain_fft(d, int(2 * n)); });
-    transform(name + "_staged", src, d, &expected, staged);
+    auto copy = [&](float *d) { std::memcpy(d, src.data(), src.size() * sizeof(float)); };
+    compare(program, std::max<long>(1, 200000 / N), 2 * N, {
+        {"dynamic", [&](float *d) { copy(d), reindex(d, n), dynamic_sfft(d, n); }},
+        {"template", [&](float *d) { copy(d), template_fft<N>(d); }},
+        {"plain", [&](float *d) { copy(d), plain_fft(d, int(2 * n)); }},
+        {"staged", [&](float *d) { copy(d), staged(d); }},
+    });
 }
 
 int main() {
-    volatile int exponent = 72;
-    power("dynamic", [&](float x) { return dynamic_power(x, exponent); });
-    power("template", template_power72);
-    power("plain", [&](float x) { return plain_power(x, exponent); });
-    power("staged", power72);
+    volatile int exponent = 72, range = 2;
+    measure("power", 200000, {
+        power("dynamic", [&](float x) { return dynamic_power(x, exponent); }),
+        power("template", template_power72),
+        power("plain", [&](float x) { return plain_power(x, exponent); }),
+        power("staged", power72),
+    });
     float a = power72(1.0001f), b = template_power72(1.0001f);
     check("power", &a, &b, 1);
     float k[5] = {-1, -2, 0, 2, 1};
-    volatile int range = 2;
     for (int n : {1024, 1000000}) {
-        std::vector<float> in(n), expected(n), out(n);
+        std::vector<float> in(n);
         for (int i = 0; i < n; i++) in[i] = i % 17;
-        auto size = n == 1024 ? "conv_1024" : "conv_1e6";
-        auto mirrored = n == 1024 ? "mirror_1024" : "mirror_1e6";
-        auto name = [](const char *what, const char *how) { return std::string(what) + "_" + how; };
-        convolution(name(size, "dynamic"), in, expected, nullptr, [&](float *in, int n, float *out) { dynamic_convolve(in, n, k, range, out); });
-        convolution(name(size, "template"), in, out, &expected, template_convolve<Kernel>);
-        convolution(name(size, "plain"), in, out, &expected, [&](float *in, int n, float *out) { plain_convolve(in, n, k, range, out); });
-        convolution(name(size, "staged"), in, out, &expected, convolve5);
-        convolution(name(mirrored, "dynamic"), in, expected, nullptr, [&](float *in, int n, float *out) { dynamic_convolve_mirror(in, n, k, range, out); });
-        convolution(name(mirrored, "template"), in, out, &expected, template_convolve_mirror<Kernel>);
-        convolution(name(mirrored, "plain"), in, out, &expected, [&](float *in, int n, float *out) { plain_convolve_mirror(in, n, k, range, out); });
-        convolution(name(mirrored, "staged"), in, out, &expected, convolve5_mirror);
+        auto size = n == 1024 ? "1024" : "1e6";
+        int times = n == 1024 ? 200 : 1;
+        compare(std::string("conv_") + size, times, n, {
+            {"dynamic", [&](float *out) { dynamic_convolve(in.data(), n, k, range, out); }},
+            {"template", [&](float *out) { template_convolve<Kernel>(in.data(), n, out); }},
+            {"plain", [&](float *out) { plain_convolve(in.data(), n, k, range, out); }},
+            {"staged", [&](float *out) { convolve5(in.data(), n, out); }},
+        });
+        compare(std::string("mirror_") + size, times, n, {
+            {"dynamic", [&](float *out) { dynamic_convolve_mirror(in.data(), n, k, range, out); }},
+            {"template", [&](float *out) { template_convolve_mirror<Kernel>(in.data(), n, out); }},
+            {"plain", [&](float *out) { plain_convolve_mirror(in.data(), n, k, range, out); }},
+            {"staged", [&](float *out) { convolve5_mirror(in.data(), n, out); }},
+        });
     }
     transforms<1l << 10>("fft_2^10", fft_10);
     transforms<1l << 20>("fft_2^20", fft_20);

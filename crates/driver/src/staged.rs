@@ -7,7 +7,7 @@ use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
-use nyala_staging::program::Callable;
+use nyala_staging::program::{Callable, Program};
 use nyala_staging::{Limits, evaluate, lower as residual};
 
 pub use nyala_staging::is_staged;
@@ -34,17 +34,17 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     callables.into_iter().map(|c| (line(&c), c)).collect()
 }
 
-/// Reports what is wrong with grammar, names and types.
-pub(crate) fn check(report: &mut Report) {
+/// The program, unless something is wrong with grammar, names and types, which is reported.
+pub(crate) fn check(report: &mut Report) -> Option<Program> {
     let files = files(report);
-    for &file in &files {
-        nyala_staging::read(&report.sources, file, &mut report.sink);
-    }
+    let programs: Vec<_> =
+        files.iter().map(|&file| nyala_staging::read(&report.sources, file, &mut report.sink)).collect();
     if let [_, second, ..] = files[..] {
         let hint = "compile each alone, as a library, and declare its functions by `extern`";
         let span = Span::new(second, 0, 0);
         report.sink.push(limitation::not_supported(span, "programs of several files in DeepCPS or Staged-C", hint));
     }
+    programs.into_iter().next().flatten()
 }
 
 /// An error if the program is in DeepCPS or Staged-C, of which there is no `what`, in the plural.
@@ -59,12 +59,8 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
 }
 
 /// Adds what a program has in DeepCPS or Staged-C to the graph of what it has in Impala.
-pub(crate) fn lower(report: &mut Report, options: &Options, world: &mut World) {
-    let Some(&file) = files(report).first() else { return };
-    // `check` has reported faults of grammar, names and types.
-    let program = nyala_staging::read(&report.sources, file, &mut Sink::default());
-    let left =
-        program.and_then(|program| evaluate::evaluate(program, Limits::times(options.pe_budget), &mut report.sink));
+pub(crate) fn lower(program: &Program, report: &mut Report, options: &Options, world: &mut World) {
+    let left = evaluate::evaluate(program.clone(), Limits::times(options.pe_budget), &mut report.sink);
     if let Some(mut left) = left {
         residual::lower(&mut left, world, &mut report.sink);
     }

@@ -28,6 +28,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
 }
 
 /// A program that follows the rules of names and types.
+#[derive(Clone)]
 pub struct Program {
     pub terms: Terms,
     pub body: Body,
@@ -84,6 +85,7 @@ pub struct Export {
 }
 
 /// Types and places of the variables of the source. Copies of variables have those of their origins.
+#[derive(Clone)]
 pub struct Signatures {
     pub(crate) types: Types,
     /// The type of faulty code.

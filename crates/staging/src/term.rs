@@ -119,7 +119,7 @@ impl BodyNode {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Terms {
     /// The name, and the variable of the source that it is a copy of.
     vars: Vec<(Option<Arc<str>>, Var)>,

@@ -27,7 +27,7 @@ pub enum TyNode {
     Same(Ty),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Types {
     nodes: Vec<TyNode>,
 }

@@ -77,22 +77,25 @@ fn machine_does_what_the_rules_say_of_programs() {
 #[test]
 fn the_page_shows_what_is_left() {
     let page = include_str!("../../../../docs/staging.md");
-    let block = |rest: &str| rest.split("\n```").next().unwrap_or_default().trim_start().to_string() + "\n";
-    let mut shown = 0;
-    for rest in page.split("```deepcps").skip(1) {
-        let program = block(rest);
-        let text = rest.split_once("```text").filter(|_| !rest.contains("```deepcps")).map(|(_, rest)| block(rest));
-        let expected = text.unwrap_or_default();
+    let mut shown = Vec::new();
+    // Behind an opening fence: the program, the text to the next fence, and that one.
+    let fences: Vec<&str> = page.split("```").collect();
+    for i in (1..fences.len()).step_by(2) {
+        let Some((language @ ("deepcps" | "stagedc"), program)) = fences[i].split_once('\n') else { continue };
+        let expected = match fences.get(i + 2).and_then(|f| f.split_once('\n')) {
+            Some(("text", text)) => text,
+            _ => "",
+        };
         let names: Vec<&str> = expected.lines().filter_map(|l| l.strip_prefix("let ")?.split(' ').next()).collect();
         let program = format!("//! residual {}\n{program}", names.join(" "));
-        let found = residual("page.deepcps", &program, Limits::default());
+        let found = residual(&format!("page.{language}"), &program, Limits::default());
         assert!(!found.contains("error["), "{found}");
         if !names.is_empty() {
             assert_eq!(found, expected);
-            shown += 1;
+            shown.push(language);
         }
     }
-    assert_eq!(shown, 1);
+    assert_eq!(shown, ["stagedc", "deepcps"]);
 }
 
 /// The first program of an explanation has the fault, the one under `## Instead` does not.

@@ -197,7 +197,7 @@ fn main() -> i32 {
     if !near(power72(1.01f), plain_power(1.01f, 72), 1e-5f) { faults += 1; }
     let mut a = [0f, ..2048]; let mut b = [0f, ..2048]; let mut c = [0f, ..2048];
     for i in range(0, 2048) { a(i) = ((i * 37) % 101) as f32 * 0.01f; b(i) = 0f; c(i) = 0f; }
-    let mut k = [-1f, -2f, 0f, 2f, 1f];
+    let k = [-1f, -2f, 0f, 2f, 1f];
     convolve5(&a, N, &b); plain_convolve(&a, N, &k, 2, &c);
     for i in range(0, N) { if !near(b(i), c(i), 1e-5f) { faults += 1; } }
     if b(0) != 0f || b(2) == 0f { faults += 1; }
