@@ -15,6 +15,10 @@ macro_rules! prims {
         impl Prim {
             pub const ALL: &[Prim] = &[$(Prim::$prim),*];
 
+            pub fn from_name(name: &str) -> Option<Prim> {
+                match name { $($name => Some(Prim::$prim),)* _ => None }
+            }
+
             /// As it is written: a word is called, a sign stands between two operands.
             pub fn name(self) -> &'static str {
                 match self { $(Prim::$prim => $name),* }
@@ -100,10 +104,6 @@ pub enum Fault {
 }
 
 impl Prim {
-    pub fn from_name(name: &str) -> Option<Prim> {
-        Prim::ALL.iter().copied().find(|p| p.name() == name)
-    }
-
     /// How many arguments have to be known; a continuation follows, two after `if`. `exit` takes any arguments.
     pub fn n_operands(self) -> usize {
         match self {
