@@ -195,7 +195,7 @@ impl Trees {
             None => {
                 let mut sink = Sink::default();
                 // To Impala's front end, a program of another language is an empty one.
-                let text = if staged::is_staged(sources.name(file)) { "" } else { sources.text(file) };
+                let text = if staged::is_program(sources, file) { "" } else { sources.text(file) };
                 let parsed = nyala_syntax::parse(file, text, &mut sink);
                 (Arc::new(ast::Module { path: path.to_vec(), library, ..parsed }), sink.diagnostics)
             }
@@ -247,6 +247,8 @@ pub struct FrontEnd {
     /// Texts, and everything that is wrong with files, names and types.
     pub report: Report,
     checked: Checked,
+    /// What the program has in DeepCPS or Staged-C.
+    pub(crate) staged: Option<nyala_staging::program::Program>,
 }
 
 impl FrontEnd {
@@ -287,7 +289,7 @@ impl FrontEnd {
         let all_libraries = trees.libraries().iter().chain(&prelude);
         trees.report.libraries = all_libraries.filter_map(|m| m.file).collect();
         let mut report = trees.report.clone();
-        staged::check(&mut report);
+        let staged = staged::check(&mut report);
         let (shelves, known) = (trees.shelves.clone(), trees.exports.clone());
         let exports = move || known.get_or_init(|| libraries::exports(&shelves)).clone();
         let checked = report.time(
@@ -306,7 +308,7 @@ impl FrontEnd {
             },
             |_| 0,
         );
-        let mut front = FrontEnd { options, report, checked };
+        let mut front = FrontEnd { options, report, checked, staged };
         tuning::forgive_candidates(&mut front);
         front
     }

@@ -102,9 +102,12 @@ impl FrontEnd {
         let world = report.time(
             options,
             "lower",
-            |r| match staged::lower(r, options) {
-                Some(world) => Some(world),
-                None => nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink),
+            |r| {
+                let mut world = nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink);
+                if let (Some(world), Some(program)) = (&mut world, &self.staged) {
+                    staged::lower(program, r, options, world);
+                }
+                world
             },
             |w| w.as_ref().map_or(0, World::n_vals),
         );

@@ -1,41 +1,53 @@
-//! Programs in DeepCPS, files `.deepcps`: what is left of one after its early stages becomes the graph that an Impala program would.
+//! Programs in DeepCPS and Staged-C, files `.deepcps` and `.stagedc`: what is left of one after its early stages becomes the graph that an Impala program would.
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
 
 use crate::Options;
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
-use nyala_base::{FileId, Id, Sink, Span};
+use nyala_base::{FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
-use nyala_staging::{Limits, deepcps, evaluate, lower as residual};
+use nyala_staging::program::{Callable, Program};
+use nyala_staging::{Limits, evaluate, lower as residual};
 
-/// Whether a file of that name is a program in DeepCPS.
-pub fn is_staged(name: &str) -> bool {
-    name.ends_with(".deepcps")
-}
+pub use nyala_staging::is_staged;
 
 fn files(report: &Report) -> Vec<FileId> {
-    let names = report.sources.names().enumerate();
-    names.filter(|(_, name)| is_staged(name)).map(|(i, _)| FileId::from_idx(i)).collect()
+    let n = report.sources.names().count();
+    (0..n).map(FileId::from_idx).filter(|&file| is_program(&report.sources, file)).collect()
 }
 
-/// Reports what is wrong with grammar, names and types.
-pub(crate) fn check(report: &mut Report) {
+/// Whether the file is a program in DeepCPS or Staged-C. A second one of its name has the entries of its tests, in Impala.
+pub(crate) fn is_program(sources: &Sources, file: FileId) -> bool {
+    let name = sources.name(file);
+    is_staged(name) && sources.names().position(|n| n == name) == Some(file.idx())
+}
+
+/// The functions that other code can call, with their lines.
+pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    // Faults are reported when the program is compiled.
+    let program = nyala_staging::read(&sources, file, &mut Sink::default());
+    let callables = program.map_or(Vec::new(), |mut p| p.callables());
+    let line = |c: &Callable| sources.line_col(c.place).0;
+    callables.into_iter().map(|c| (line(&c), c)).collect()
+}
+
+/// The program, unless something is wrong with grammar, names and types, which is reported.
+pub(crate) fn check(report: &mut Report) -> Option<Program> {
     let files = files(report);
-    for &file in &files {
-        deepcps::read(&report.sources, file, &mut report.sink);
+    let programs: Vec<_> =
+        files.iter().map(|&file| nyala_staging::read(&report.sources, file, &mut report.sink)).collect();
+    if let [_, second, ..] = files[..] {
+        let hint = "compile each alone, as a library, and declare its functions by `extern`";
+        let span = Span::new(second, 0, 0);
+        report.sink.push(limitation::not_supported(span, "programs of several files in DeepCPS or Staged-C", hint));
     }
-    if let (Some(&first), true) = (files.first(), report.given.len() > 1) {
-        let hint = "compile it alone, as a library, and declare its functions in `extern \"C\"`";
-        report.sink.push(limitation::not_supported(
-            Span::new(first, 0, 0),
-            "programs in DeepCPS and other files",
-            hint,
-        ));
-    }
+    programs.into_iter().next().flatten()
 }
 
-/// An error if the program is in DeepCPS, of which there is no `what`, in the plural.
+/// An error if the program is in DeepCPS or Staged-C, of which there is no `what`, in the plural.
 pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed> {
     match files(report).first() {
         None => Ok(()),
@@ -46,17 +58,10 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
     }
 }
 
-/// The graph of a program in DeepCPS; `None` if the program is in Impala.
-pub(crate) fn lower(report: &mut Report, options: &Options) -> Option<World> {
-    let file = *files(report).first()?;
-    let mut world = World::new();
-    world.types.set_spaces(options.target().spaces);
-    // `check` has reported faults of grammar, names and types.
-    let program = deepcps::read(&report.sources, file, &mut Sink::default());
-    let left =
-        program.and_then(|program| evaluate::evaluate(program, Limits::times(options.pe_budget), &mut report.sink));
+/// Adds what a program has in DeepCPS or Staged-C to the graph of what it has in Impala.
+pub(crate) fn lower(program: &Program, report: &mut Report, options: &Options, world: &mut World) {
+    let left = evaluate::evaluate(program.clone(), Limits::times(options.pe_budget), &mut report.sink);
     if let Some(mut left) = left {
-        residual::lower(&mut left, &mut world, &mut report.sink);
+        residual::lower(&mut left, world, &mut report.sink);
     }
-    Some(world)
 }

@@ -1,4 +1,4 @@
-//! Tests of Impala code: `//?` lines, and functions whose name begins with `test`. This module decides what is a test; the
+//! Tests of Impala code, and of DeepCPS and Staged-C: `//?` lines, and functions whose name begins with `test`. This module decides what is a test; the
 //! command runs them, and so do the project's own text tests.
 //!
 //! ```text
@@ -13,6 +13,7 @@ use crate::front::{Files, FrontEnd};
 use crate::graph::Graph;
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::report::{Failed, Report};
+use crate::staged;
 use crate::tuning::unquoted;
 use given::Given;
 use nyala_base::{Diagnostic, Sink, Sources, Span};
@@ -112,6 +113,9 @@ pub fn find(name: &str, text: &str) -> Suite {
 pub fn find_some(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
+    if staged::is_staged(name) {
+        return find_staged(name, text, keep);
+    }
     // Errors of syntax are reported when the program is compiled.
     let module = nyala_syntax::parse(file, text, &mut Sink::default());
     let mut functions: Vec<(usize, &ast::Fn)> = Vec::new();
@@ -132,6 +136,33 @@ pub fn find_some(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite 
         while let Some((_, f)) = functions.next_if(|f| f.0 == i + 1) {
             let entries = suite.function(i + 1, f, &module);
             suite.keep(entries, &keep);
+        }
+        suite.entries.push('\n');
+    }
+    suite
+}
+
+/// The tests of a program in DeepCPS or Staged-C: queries, which call its functions, and functions `test…`.
+fn find_staged(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite {
+    let mut suite = Suite::default();
+    let callables = staged::callables(name, text);
+    for (_, f) in &callables {
+        _ = write!(suite.entries, "extern \"C\" {{ fn {}{}; }} ", f.name, f.signature);
+    }
+    for (i, line) in text.lines().enumerate() {
+        if let Some(query) = line.trim().strip_prefix("//?") {
+            let entries = suite.query(i + 1, query.trim());
+            suite.keep(entries, &keep);
+        }
+        for (_, f) in callables.iter().filter(|(n, f)| *n == i + 1 && f.name.starts_with("test")) {
+            match f.signature.strip_prefix("() -> ") {
+                Some(result @ ("bool" | "()")) => {
+                    let entries = suite.call(i + 1, &f.name, result == "bool");
+                    suite.keep(Some(entries), &keep);
+                }
+                Some(_) => suite.findings.push(crate::diagnostics::not_a_test::warning(f.place, &f.name)),
+                None => (),
+            }
         }
         suite.entries.push('\n');
     }
@@ -177,11 +208,15 @@ impl Suite {
             self.findings.push(crate::diagnostics::not_a_test::warning(f.name.span, name));
             return None;
         };
+        Some(self.call(line, name, is_bool))
+    }
+
+    fn call(&mut self, line: usize, name: &str, is_bool: bool) -> String {
         let entry = format!("test_function_{}", self.tests.len());
         let result = if is_bool { "" } else { "; true" };
         let text = format!("extern fn {entry}() -> bool {{ {name}(){result} }}");
         self.tests.push(Test { name: name.to_string(), line, entries: vec![(entry, "gives `false`")] });
-        Some(text)
+        text
     }
 }
 

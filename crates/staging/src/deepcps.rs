@@ -4,15 +4,16 @@
 //! be read wait in a list, and become terms from the last to the first. Only braces recurse, to a limit.
 //!
 //! ```text
-//! body   = ["@" stage ":"] ( call | "let" ["[" name "]"] name (function | atom) body | "fix" ["def"] name function body )
+//! body   = ["@" stage ":"] ( call | "let" ["[" name "]"] name (function | atom) body | "fix" ["def"] name function body
+//!        | "extern" name head body )
 //! call   = callee {atom | function} [head body]          // without `head body`, the last of its braces
 //!        | expression [atom | function | head body]      // with operators: the continuation gets the result
 //! callee = atom | function
 //! function = head "{" body "}"
 //! head   = "(" [parameter {"," parameter}] ")" ["[" [name] "]"]
 //! parameter = [type] name | name ":" type
-//! type   = "bool" | "int" | "float" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
-//! atom   = name | number | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
+//! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
+//! atom   = name | number | text | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
 //!
@@ -22,73 +23,33 @@
 //! a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that name, too, and what follows
 //! `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
 //!
+//! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are executed when the program runs.
+//!
 //! **The end.** A file may end with `let`s: it exports what they bound. Otherwise `exit` says what its results are.
 
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
-use crate::lexer::{Kind, Token, tokens};
+use crate::lexer::{DEEPCPS, Kind, Token, text as text_bytes, tokens};
 use crate::prim::Prim;
+use crate::program::{Export, Program, Signatures};
 use crate::term::{Body, Const, Lam, MAX_STAGE_DEPTH, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
+
+mod operators;
 
 /// Limit on braces, brackets and parentheses within each other.
 const MAX_DEPTH: u32 = 200;
 
-/// A program that follows the rules of names and types.
-pub struct Program {
-    pub terms: Terms,
-    pub body: Body,
-    /// What the program ends with, if it ends with `let`s.
-    pub exports: Vec<Export>,
-    pub signatures: Signatures,
-}
-
-/// A function or value that the program makes available.
-#[derive(Clone, Debug)]
-pub struct Export {
-    pub name: Arc<str>,
-    /// Other code of the program uses it, too.
-    pub is_used: bool,
-}
-
-/// Types and places of the variables of the source. Copies of variables have those of their origins.
-pub struct Signatures {
-    types: Types,
-    of_vars: FxHashMap<Var, Ty>,
-    places: FxHashMap<Var, Span>,
-}
-
-impl Signatures {
-    /// The type of a variable; that of faulty code for one that is not of the source.
-    pub fn ty(&self, terms: &Terms, var: Var) -> Ty {
-        self.of_vars.get(&terms.origin(var)).copied().unwrap_or(Ty(ERROR as u32))
-    }
-
-    pub fn of(&mut self, terms: &Terms, var: Var) -> TyNode {
-        let ty = self.ty(terms, var);
-        self.types.get(ty)
-    }
-
-    pub fn get(&mut self, ty: Ty) -> TyNode {
-        self.types.get(ty)
-    }
-
-    /// Where the variable is declared.
-    pub fn place(&self, terms: &Terms, var: Var) -> Span {
-        self.places.get(&terms.origin(var)).copied().unwrap_or(Span::NONE)
-    }
-}
-
 /// Reads a file. `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
     let mut types = Types::default();
-    let basic = [TyNode::Bool, TyNode::Int, TyNode::Float, TyNode::Stage, TyNode::Error].map(|t| types.add(t));
+    let basic =
+        [TyNode::Bool, TyNode::Int, TyNode::Float, TyNode::Stage, TyNode::Error, TyNode::Double].map(|t| types.add(t));
     let mut terms = Terms::default();
     let always = terms.stage(StageNode::Const(true));
     let mut reader = Reader {
-        tokens: tokens(file, sources.text(file)),
+        tokens: tokens(file, sources.text(file), &DEEPCPS),
         pos: 0,
         depth: 0,
         terms,
@@ -100,6 +61,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         scope: Vec::new(),
         fixed: FxHashSet::default(),
         used: FxHashSet::default(),
+        foreign: FxHashSet::default(),
         operands: Vec::new(),
         exports: Vec::new(),
         faults: Sink::default(),
@@ -111,8 +73,8 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
     let failed = reader.faults.has_errors();
     sink.diagnostics.append(&mut reader.faults.diagnostics);
     let Reader { terms, exports, types, var_types: of_vars, places, .. } = reader;
-    let signatures = Signatures { types, of_vars, places };
-    body.ok().filter(|_| !failed).map(|body| Program { terms, body, exports, signatures })
+    let signatures = Signatures { types, error: basic[ERROR], of_vars, places };
+    body.ok().filter(|_| !failed).map(|body| Program { terms, body, exports, signatures, in_order: false })
 }
 
 /// A fault of the grammar, which is reported.
@@ -125,6 +87,8 @@ struct Operand {
     value: Value,
     ty: Ty,
     span: Span,
+    /// Of a literal: a `float` may become a `double`.
+    exact: Option<f64>,
 }
 
 struct Head {
@@ -153,8 +117,8 @@ struct Reader<'s> {
     depth: u32,
     terms: Terms,
     types: Types,
-    /// `bool`, `int`, `float`, `stage`, and the type of faulty code.
-    basic: [Ty; 5],
+    /// `bool`, `int`, `float`, `stage`, the type of faulty code, `double`.
+    basic: [Ty; 6],
     var_types: FxHashMap<Var, Ty>,
     places: FxHashMap<Var, Span>,
     /// The variables of each name that are in scope, the visible one last; and what comes into scope in order.
@@ -163,6 +127,8 @@ struct Reader<'s> {
     /// Bound by `fix`.
     fixed: FxHashSet<Var>,
     used: FxHashSet<Var>,
+    /// Declared by `extern`.
+    foreign: FxHashSet<Var>,
     /// Operands of built-in functions of several types.
     operands: Vec<(Prim, Ty, Span)>,
     exports: Vec<Export>,
@@ -174,6 +140,7 @@ const INT: usize = 1;
 const FLOAT: usize = 2;
 const STAGE: usize = 3;
 const ERROR: usize = 4;
+const DOUBLE: usize = 5;
 
 impl<'s> Reader<'s> {
     // --- Tokens.
@@ -208,8 +175,10 @@ impl<'s> Reader<'s> {
         if self.at(text) { Ok(self.next().span) } else { self.unexpected(&format!("`{text}`")) }
     }
 
+    /// A built-in function's name may be given to something else, unless it stands between operands or has no result.
     fn is_word(text: &str) -> bool {
-        crate::print::WORDS.contains(&text) || Prim::from_name(text).is_some()
+        let is_kept = |p: Prim| p.is_infix() || matches!(p, Prim::If | Prim::Exit);
+        crate::print::WORDS.contains(&text) || Prim::from_name(text).is_some_and(is_kept)
     }
 
     fn name(&mut self) -> Read<(&'s str, Span)> {
@@ -327,7 +296,8 @@ impl<'s> Reader<'s> {
         if self.at("[") {
             return true;
         }
-        self.token().kind == Kind::Name && ["bool", "int", "float", "stage", "fn"].contains(&self.token().text)
+        self.token().kind == Kind::Name
+            && ["bool", "int", "float", "double", "stage", "fn"].contains(&self.token().text)
     }
 
     fn ty(&mut self) -> Read<Ty> {
@@ -343,6 +313,7 @@ impl<'s> Reader<'s> {
             "bool" => self.basic[BOOL],
             "int" => self.basic[INT],
             "float" => self.basic[FLOAT],
+            "double" => self.basic[DOUBLE],
             "stage" => self.basic[STAGE],
             _ => {
                 self.expect("[")?;
@@ -444,66 +415,10 @@ impl<'s> Reader<'s> {
         match (self.types.get(expected), operand.value) {
             (TyNode::Stage, _) => (),
             (TyNode::Float, Value::Const(Const::Int(i))) => return Value::Const(Const::Float(i as f32)),
+            (TyNode::Double, _) if let Some(exact) = operand.exact => return Value::Const(Const::Double(exact)),
             _ => self.unify(operand.span, operand.ty, expected),
         }
         operand.value
-    }
-
-    fn prim_ty(&mut self, prim: Prim, span: Span) -> Ty {
-        let [bool, int, float, _, error] = self.basic;
-        let (operands, result) = match prim {
-            Prim::Exit => return error,
-            Prim::If => {
-                let branch = self.types.add(TyNode::Fn([].into()));
-                return self.types.add(TyNode::Fn([bool, branch, branch].into()));
-            }
-            Prim::At => {
-                let of = self.types.open();
-                self.operands.push((prim, of, span));
-                (vec![self.types.add(TyNode::Array(of)), int], of)
-            }
-            Prim::Put => {
-                let of = self.types.open();
-                self.operands.push((prim, of, span));
-                let array = self.types.add(TyNode::Array(of));
-                let then = self.types.add(TyNode::Fn([].into()));
-                return self.types.add(TyNode::Fn([array, int, of, then].into()));
-            }
-            Prim::And | Prim::Or => (vec![bool, bool], bool),
-            Prim::Not => (vec![bool], bool),
-            Prim::Mod => (vec![int, int], int),
-            Prim::Sqrt => (vec![float], float),
-            Prim::ToFloat => (vec![int], float),
-            Prim::ToInt => (vec![float], int),
-            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div => {
-                let of = self.types.open();
-                self.operands.push((prim, of, span));
-                (vec![of, of], of)
-            }
-            Prim::Eq | Prim::Ne | Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge => {
-                let of = self.types.open();
-                self.operands.push((prim, of, span));
-                (vec![of, of], bool)
-            }
-        };
-        let then = self.types.add(TyNode::Fn([result].into()));
-        let params: Vec<Ty> = operands.into_iter().chain([then]).collect();
-        self.types.add(TyNode::Fn(params.into()))
-    }
-
-    /// Operators of several types: once all is read, each has one.
-    fn check_operands(&mut self) {
-        for (prim, ty, span) in std::mem::take(&mut self.operands) {
-            let fits = match self.types.get(ty) {
-                TyNode::Stage | TyNode::Fn(_) | TyNode::Array(_) => false,
-                TyNode::Bool => matches!(prim, Prim::Eq | Prim::Ne | Prim::At | Prim::Put),
-                _ => true,
-            };
-            if !fits {
-                let shown = self.types.show(ty);
-                self.faults.push(staging_type::operand(span, prim.name(), &shown));
-            }
-        }
     }
 
     // --- Values and expressions.
@@ -511,9 +426,11 @@ impl<'s> Reader<'s> {
     fn is_atom(&self) -> bool {
         let token = self.token();
         match token.kind {
-            Kind::Int | Kind::Float => true,
+            Kind::Int | Kind::Float | Kind::Text => true,
             Kind::Sign => token.text == "{",
-            Kind::Name => !["let", "fix", "fn", "stage", "bool", "int", "float"].contains(&token.text),
+            Kind::Name => {
+                !["let", "extern", "fix", "fn", "stage", "bool", "int", "float", "double"].contains(&token.text)
+            }
             _ => false,
         }
     }
@@ -526,16 +443,24 @@ impl<'s> Reader<'s> {
             return self.array();
         }
         let Token { kind, text, span } = self.next();
-        let of = |value: Const, ty: usize| Operand { value: Value::Const(value), ty: self.basic[ty], span };
+        let of =
+            |value: Const, ty: usize| Operand { value: Value::Const(value), ty: self.basic[ty], span, exact: None };
         let bad = match kind {
-            Kind::Int => match text.parse() {
-                Ok(i) => return Ok(of(Const::Int(i), INT)),
+            Kind::Int => match text.parse::<i32>() {
+                Ok(i) => return Ok(Operand { exact: Some(i.into()), ..of(Const::Int(i), INT) }),
                 Err(_) => true,
             },
-            Kind::Float => match text.parse::<f32>() {
-                Ok(f) if f.is_finite() => return Ok(of(Const::Float(f), FLOAT)),
+            Kind::Float => match text.parse::<f64>() {
+                Ok(f) if (f as f32).is_finite() => {
+                    return Ok(Operand { exact: Some(f), ..of(Const::Float(f as f32), FLOAT) });
+                }
                 _ => true,
             },
+            Kind::Text => {
+                let text = self.terms.array(text_bytes(text));
+                let ty = self.types.add(TyNode::Text);
+                return Ok(Operand { value: Value::Const(Const::Text(text)), ty, span, exact: None });
+            }
             _ => false,
         };
         if bad {
@@ -545,7 +470,8 @@ impl<'s> Reader<'s> {
         if let Some(&var) = self.names.get(text).and_then(|v| v.last()) {
             self.used.insert(var);
             let ty = self.var_types[&var];
-            return Ok(Operand { value: Value::Var(var), ty, span });
+            let value = if self.foreign.contains(&var) { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
+            return Ok(Operand { value, ty, span, exact: None });
         }
         match text {
             "true" => return Ok(of(Const::Bool(true), BOOL)),
@@ -556,10 +482,10 @@ impl<'s> Reader<'s> {
         }
         if let Some(prim) = Prim::from_name(text) {
             let ty = self.prim_ty(prim, span);
-            return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span });
+            return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None });
         }
         self.faults.push(staging_name::error(span, text));
-        Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span })
+        Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span, exact: None })
     }
 
     /// A constant array.
@@ -603,7 +529,7 @@ impl<'s> Reader<'s> {
         let span = open.to(self.expect("}")?);
         let array = self.terms.array(elements);
         let ty = self.types.add(TyNode::Array(ty));
-        Ok(Operand { value: Value::Const(Const::Array(array)), ty, span })
+        Ok(Operand { value: Value::Const(Const::Array(array, 0)), ty, span, exact: None })
     }
 
     /// The built-in function of an operator, with how tightly it binds.
@@ -642,7 +568,7 @@ impl<'s> Reader<'s> {
             let ty = self.prim_ty(prim, span);
             let TyNode::Fn(params) = self.types.get(ty) else { return Err(Reported) };
             // A literal takes the type of the other operand.
-            let is_literal = matches!(left.value, Value::Const(Const::Int(_)));
+            let is_literal = left.exact.is_some();
             let operands = if is_literal {
                 let right = self.pass(right, params[1]);
                 [self.pass(left, params[0]), right]
@@ -655,8 +581,8 @@ impl<'s> Reader<'s> {
             self.var_types.insert(var, result[0]);
             let span = left.span.to(right.span);
             self.places.insert(var, span);
-            let callee = Operand { value: Value::Const(Const::Prim(prim)), ty, span };
-            left = Operand { value: Value::Var(var), ty: result[0], span };
+            let callee = Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None };
+            left = Operand { value: Value::Var(var), ty: result[0], span, exact: None };
             steps.push((callee, operands, left));
         }
         Ok(left)
@@ -696,7 +622,7 @@ impl<'s> Reader<'s> {
                 let results: Vec<Value> = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
                 self.exports = exports
                     .iter()
-                    .map(|(name, x)| Export { name: (*name).into(), is_used: self.used.contains(x) })
+                    .map(|(name, x)| Export { name: (*name).into(), var: *x, is_used: self.used.contains(x) })
                     .collect();
                 let exit = Value::Const(Const::Prim(Prim::Exit));
                 let span = self.token().span;
@@ -708,7 +634,15 @@ impl<'s> Reader<'s> {
                 self.expect(":")?;
             }
             let span = self.token().span;
-            if self.eat("let") {
+            if self.eat("extern") {
+                let (name, place) = self.name()?;
+                let inner = self.scope.len();
+                let head = self.head()?;
+                self.leave(inner);
+                let var = self.declare(name, place, head.ty);
+                self.foreign.insert(var);
+                self.enter(name, var);
+            } else if self.eat("let") {
                 let (name, item) = self.read_let(stage, span)?;
                 let Pending::Let { own, var, .. } = item else { return Err(Reported) };
                 pending.push(item);
@@ -796,7 +730,7 @@ impl<'s> Reader<'s> {
         let callee = if self.at("(") && self.is_function() {
             let ty = self.types.open();
             let lam = self.function(ty)?;
-            Operand { value: Value::Lam(lam), ty, span: start }
+            Operand { value: Value::Lam(lam), ty, span: start, exact: None }
         } else if self.is_atom() || self.at("(") {
             let mut steps = Vec::new();
             let operand = self.expression(0, &mut steps)?;

@@ -2,9 +2,9 @@
 //!
 //! Separate from the machine, which knows neither text nor names.
 
-use crate::deepcps::{Export, Program, Signatures};
 use crate::diagnostics::{staging_limit, stuck_body};
 use crate::prim::{Fault, Prim};
+use crate::program::{Export, Program, Signatures};
 use crate::term::{BodyNode, Const, Terms, Value};
 use crate::{Exceeded, Limits, Outcome, Stuck, Why, machine, print};
 use nyala_base::{Diagnostic, Sink, Span};
@@ -16,6 +16,8 @@ pub struct Residual {
     pub outcome: Outcome,
     exports: Vec<Export>,
     pub signatures: Signatures,
+    /// As of the [`Program`].
+    pub in_order: bool,
 }
 
 impl Residual {
@@ -59,7 +61,7 @@ impl Residual {
 
 /// Executes what is active. `None`: what is wrong is in the sink.
 pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Residual> {
-    let Program { mut terms, body, exports, signatures } = program;
+    let Program { mut terms, body, exports, signatures, in_order } = program;
     let outcome = match machine::run(&mut terms, body, limits) {
         Ok(outcome) => outcome,
         Err(exceeded) => {
@@ -81,7 +83,7 @@ pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Res
     }
     let failed = !reported.is_empty();
     sink.diagnostics.extend(reported);
-    (!failed).then_some(Residual { terms, outcome, exports, signatures })
+    (!failed).then_some(Residual { terms, outcome, exports, signatures, in_order })
 }
 
 fn diagnostic(terms: &Terms, stuck: &Stuck, signatures: &Signatures) -> Diagnostic {

@@ -1,7 +1,8 @@
-//! DeepCPS text to tokens.
+//! Text to tokens, of DeepCPS and of languages like C.
 //!
 //! Separate, since only here characters are looked at. It never fails: what begins no token is one that no rule of the grammar takes.
 
+use crate::term::Const;
 use nyala_base::{FileId, Span};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,6 +10,8 @@ pub enum Kind {
     Name,
     Int,
     Float,
+    /// With its quotes.
+    Text,
     /// A bracket, an operator, a separator.
     Sign,
     Unknown,
@@ -22,12 +25,57 @@ pub struct Token<'s> {
     pub span: Span,
 }
 
-const SIGNS: [&str; 20] =
-    ["==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",", ":", "@", "&", "|", "!", "+", "-", "*", "/"];
+/// What differs between the languages.
+pub struct Lexicon {
+    /// Longer ones first.
+    signs: &'static [&'static str],
+    /// A `-` before a digit belongs to the number where a blank is before it and none behind, or where no operand is before it: `f -1` has an
+    /// argument, `n-1` and `n - 1` are differences.
+    negative_numbers: bool,
+    /// Comments between `/*` and `*/`, and numbers that end with `f`.
+    is_c: bool,
+}
 
-/// The tokens, the last of which is `End`. A `-` before a digit belongs to the number where a blank is before it and none behind, or where no
-/// operand is before it: `f -1` has an argument, `n-1` and `n - 1` are differences.
-pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
+pub const DEEPCPS: Lexicon = Lexicon {
+    signs: &[
+        "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",", ":", "@", "&", "|", "!", "+", "-", "*", "/", "<",
+        ">",
+    ],
+    negative_numbers: true,
+    is_c: false,
+};
+
+pub const C: Lexicon = Lexicon {
+    signs: &[
+        "==", "!=", "<=", ">=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=", "%=", "(", ")", "[", "]", "{", "}",
+        ",", ":", ";", "?", "@", "&", "|", "!", "+", "-", "*", "/", "%", "<", ">", "=", ".",
+    ],
+    negative_numbers: false,
+    is_c: true,
+};
+
+/// The bytes of a text with its quotes, as elements of an array. `\n` and `\t` are a new line and a tabulator, behind other `\` a character is itself.
+pub fn text(token: &str) -> Vec<Const> {
+    let mut bytes = token.trim_start_matches('"').bytes();
+    let mut found = Vec::new();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'"' => break,
+            b'\\' => match bytes.next() {
+                Some(b'n') => b'\n',
+                Some(b't') => b'\t',
+                Some(other) => other,
+                None => break,
+            },
+            byte => byte,
+        };
+        found.push(Const::Int(byte.into()));
+    }
+    found
+}
+
+/// The tokens, the last of which is `End`.
+pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'s>> {
     let mut tokens: Vec<Token> = Vec::new();
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
@@ -36,7 +84,7 @@ pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
         let start = pos;
         let c = bytes[pos];
         let is_word = |c: u8| c == b'_' || c.is_ascii_alphanumeric();
-        let negative = c == b'-' && at(pos + 1).is_ascii_digit() && {
+        let negative = lexicon.negative_numbers && c == b'-' && at(pos + 1).is_ascii_digit() && {
             let blank_before = start == 0 || at(start - 1).is_ascii_whitespace();
             let after_operand = tokens
                 .last()
@@ -48,6 +96,9 @@ pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
             continue;
         } else if text[pos..].starts_with("//") {
             pos += text[pos..].find('\n').unwrap_or(text.len() - pos);
+            continue;
+        } else if lexicon.is_c && text[pos..].starts_with("/*") {
+            pos += text[pos + 2..].find("*/").map_or(text.len() - pos, |n| n + 4);
             continue;
         } else if c == b'_' || c.is_ascii_alphabetic() {
             while is_word(at(pos)) {
@@ -75,12 +126,20 @@ pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
                     pos += 1;
                 }
             }
+            if lexicon.is_c && kind == Kind::Float && at(pos) == b'f' && !is_word(at(pos + 1)) {
+                pos += 1;
+            }
             kind
-        } else if let Some(sign) = SIGNS.iter().find(|s| text[pos..].starts_with(**s)) {
-            pos += sign.len();
-            Kind::Sign
-        } else if c == b'<' || c == b'>' {
+        } else if c == b'"' {
             pos += 1;
+            while pos < bytes.len() && !matches!(at(pos), b'\n' | b'"') {
+                pos += if at(pos) == b'\\' && matches!(at(pos + 1), b'"' | b'\\') { 2 } else { 1 };
+            }
+            let is_closed = at(pos) == b'"';
+            pos += usize::from(is_closed);
+            if is_closed { Kind::Text } else { Kind::Unknown }
+        } else if let Some(sign) = lexicon.signs.iter().find(|s| text[pos..].starts_with(**s)) {
+            pos += sign.len();
             Kind::Sign
         } else {
             pos += text[pos..].chars().next().map_or(1, char::len_utf8);

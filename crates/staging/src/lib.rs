@@ -20,15 +20,20 @@
 //!
 //! **DeepCPS** ([`deepcps`]). Text to terms, with names and types, in one pass; [`evaluate`](mod@evaluate) runs the machine and words what is wrong.
 //!
-//! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `build`, `emit` and `explain` take files
-//! `.deepcps`.
+//! **Staged-C** ([`stagedc`]). A part of C ([`c`]) with labels, to the same terms.
 //!
-//! **Limitations.** Staged-C is missing, and of DeepCPS aggregates but arrays, output and `compile`; of mathematical functions there is `sqrt`. `int` and
-//! `float` have 32 bits. An integer literal is a `float` only where that is known when it is read. A program is one file, without functions in Impala.
-//! There is no `nyala fmt`, `test`, `doc` or language server, and no C header. A residual body that would have to run before what is around it does not become code. Memory
-//! of evaluation is not collected, but limited.
+//! **Effects.** No rule executes `print`, or a call of other code: they wait, with all that follows, until the program runs. Nor can a store or load of memory be executed, since memory
+//! is no constant array.
+//!
+//! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `test`, `build`, `emit` and `explain` take files
+//! `.deepcps` and `.stagedc`.
+//!
+//! **Limitations.** There are no aggregates but arrays, and no `compile`; Staged-C has no functions as values and no arrays of its own. `int` has 32 bits. In DeepCPS, an integer
+//! literal is a `float` only where that is known when it is read. A program has one file in these languages. There is no `nyala fmt`, `doc` or language server, and no C header. A residual
+//! body of DeepCPS that would have to run before what is around it does not become code. Memory of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]
 
+pub mod c;
 pub mod deepcps;
 pub mod diagnostics;
 pub mod evaluate;
@@ -38,8 +43,11 @@ pub mod machine;
 pub mod outcome;
 pub mod prim;
 pub mod print;
+pub mod program;
 pub mod reference;
+pub mod stagedc;
 pub mod term;
 mod types;
 
 pub use outcome::{Exceeded, Limits, Outcome, Stuck, Why};
+pub use program::{is_staged, read};

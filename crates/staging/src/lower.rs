@@ -9,16 +9,16 @@
 //!
 //! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which takes at most one number or `bool`, their result.
 //! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
-//! A program that ends with `exit n` is a function `main` with that result.
+//! A program that ends with `exit n` is a function `main` with that result, which does what waits before.
 
-use crate::deepcps::Signatures;
-use crate::diagnostics::{staging_type, stuck_body};
+use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
 use crate::prim::Prim;
+use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode};
 use nyala_base::diagnostics::limitation;
-use nyala_base::{Diagnostic, Sink, Span};
+use nyala_base::{Diagnostic, Id, Sink, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, Val, World};
 use rustc_hash::FxHashMap;
 
@@ -35,6 +35,12 @@ struct Lowering<'r> {
     /// When a variable is bound: later ones have higher numbers.
     times: FxHashMap<Var, u32>,
     now: u32,
+    /// As of the program.
+    in_order: bool,
+    /// What a program that ends with `exit` returns to.
+    ret: Option<Val>,
+    /// Functions that several places have, with what they became.
+    shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
     left: Vec<(Lam, Cont)>,
 }
@@ -54,21 +60,20 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         types: FxHashMap::default(),
         times: FxHashMap::default(),
         now: 0,
+        in_order: residual.in_order,
+        ret: None,
+        shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
     let lowered = match results.as_deref() {
+        _ if exports.is_empty() => lowering.main(residual.outcome.body),
         None => Err(Box::new(stuck_body::never(span))),
-        Some(&[Value::Const(Const::Int(n))]) if exports.is_empty() => {
-            lowering.main(n);
-            Ok(())
-        }
-        Some(_) if exports.is_empty() => Err(Box::new(limitation::not_supported(
-            span,
-            "programs whose result is not one `int`",
-            "end the program with `exit` of one `int`, or with `let`s",
-        ))),
         Some(results) => exports.iter().zip(results).try_for_each(|(export, &value)| {
-            lowering.left.clear();
+            // What an export that failed has begun is not used again.
+            if !lowering.left.is_empty() {
+                lowering.left.clear();
+                lowering.shared.values_mut().for_each(|k| *k = None);
+            }
             lowering.export(&export.name, value).or_else(|d| if export.is_used { Ok(()) } else { Err(d) })
         }),
     };
@@ -77,16 +82,120 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
     }
 }
 
+fn not_one_int(span: Span) -> Diagnostic {
+    let hint = "end the program with `exit` of one `int`, or with `let`s";
+    limitation::not_supported(span, "programs whose result is not one `int`", hint)
+}
+
+/// Functions that several places of the term have. What is entered where it stands would bind its parameters once more.
+fn shared(terms: &Terms, program: Body) -> FxHashMap<Lam, Option<Cont>> {
+    let mut found: FxHashMap<Lam, bool> = FxHashMap::default();
+    let mut work = vec![program];
+    while let Some(body) = work.pop() {
+        let mut lams: Vec<Lam> = Vec::new();
+        match terms.body_node(body) {
+            BodyNode::Apply { callee, args, .. } => {
+                for value in std::iter::once(callee).chain(args) {
+                    lams.extend(if let Value::Lam(lam) = *value { Some(lam) } else { None });
+                }
+            }
+            BodyNode::Fix { lam, rest, .. } => {
+                lams.push(*lam);
+                work.push(*rest);
+            }
+        }
+        for lam in lams {
+            let is_known = found.contains_key(&lam);
+            found.insert(lam, is_known);
+            if !is_known {
+                work.push(terms.lam_node(lam).body);
+            }
+        }
+    }
+    found.into_iter().filter(|&(_, several)| several).map(|(lam, _)| (lam, None)).collect()
+}
+
 impl Lowering<'_> {
-    fn main(&mut self, n: i32) {
+    /// A program that ends with its result: what waits in it is executed when it runs.
+    fn main(&mut self, program: Body) -> Lowered<()> {
         let (mem, int) = (self.world.types.mem(), self.world.types.i32());
         let ret = self.world.types.cn(&[mem, int]);
         let ty = self.world.types.cn(&[mem, ret]);
         let k = self.world.declare("main", ty, &["m", "ret"]);
-        let (mem, ret) = (self.world.param(k, 0), self.world.param(k, 1));
-        let n = self.world.lit_i32(n);
-        self.world.define(k, ret, &[mem, n]);
-        self.world.cont_mut(k).linkage = Linkage::Exported("main".into()).into();
+        self.ret = Some(self.world.param(k, 1));
+        self.body(program, k)?;
+        self.finish()?;
+        self.publish(k, "main", self.terms.span(program))
+    }
+
+    /// Makes a function known to other code. The program's Impala may have declared it.
+    fn publish(&mut self, k: Cont, name: &str, span: Span) -> Lowered<()> {
+        if self.world.find_root(name).is_some() {
+            return Err(Box::new(staging_name::exported(span, name)));
+        }
+        self.world.cont_mut(k).linkage = Linkage::Exported(name.into()).into();
+        let conts = (0..self.world.n_conts()).map(Cont::from_idx);
+        let declared = Linkage::Foreign(name.into());
+        for other in conts.filter(|&k| *self.world.cont(k).linkage == declared).collect::<Vec<_>>() {
+            if self.world.cont(other).ty != self.world.cont(k).ty {
+                let [found, expected] = [k, other].map(|k| self.world.types.display(self.world.cont(k).ty));
+                return Err(Box::new(staging_type::foreign(span, name, &found, &expected)));
+            }
+            let params = self.world.params(other).to_vec();
+            let callee = self.world.cont_val(k);
+            self.world.define(other, callee, &params);
+            self.world.cont_mut(other).linkage = Linkage::Internal.into();
+        }
+        Ok(())
+    }
+
+    /// A function of other code: that of the program's Impala, or a C function.
+    fn foreign(&mut self, symbol: &str, ty: IrTy, span: Span) -> Lowered<Val> {
+        let k = match self.world.find_root(symbol) {
+            Some(k) if self.world.cont(k).ty == ty => k,
+            Some(k) => {
+                let found = self.world.types.display(self.world.cont(k).ty);
+                let expected = self.world.types.display(ty);
+                return Err(Box::new(staging_type::foreign(span, symbol, &found, &expected)));
+            }
+            None => self.world.foreign(symbol, ty),
+        };
+        Ok(self.world.cont_val(k))
+    }
+
+    /// Prints a number, a `bool` or a text, and goes on with `then`.
+    fn print(&mut self, k: Cont, mem: Val, value: Value, then: Value, span: Span) -> Lowered<()> {
+        let mem_ty = self.world.types.mem();
+        let done = self.world.types.cn(&[mem_ty]);
+        let (symbol, mut args) = match value {
+            Value::Const(Const::Text(text)) => {
+                let bytes = self.terms.elements(text).iter();
+                let byte = |c: &Const| if let Const::Int(b) = *c { b as u64 } else { 0 };
+                let bytes: Vec<Val> = bytes.map(|c| self.world.lit_prim(Scalar::U8, byte(c))).collect();
+                let n = self.world.lit_prim(Scalar::I64, bytes.len() as u64);
+                let byte = self.world.types.prim(Scalar::U8);
+                ("nyala_print_bytes", vec![self.constant("text", byte, &bytes), n])
+            }
+            value => {
+                let val = self.value(value, span)?;
+                let symbol = match self.world.prim(val) {
+                    Some(Scalar::I32) => "nyala_print_i32",
+                    Some(Scalar::F32) => "nyala_print_f32",
+                    Some(Scalar::F64) => "nyala_print_f64",
+                    _ => "nyala_print_bool",
+                };
+                (symbol, vec![val])
+            }
+        };
+        let mut types = vec![mem_ty];
+        types.extend(args.iter().map(|&a| self.world.ty(a)));
+        types.push(done);
+        let ty = self.world.types.cn(&types);
+        let callee = self.foreign(symbol, ty, span)?;
+        args.insert(0, mem);
+        args.push(self.value(then, span)?);
+        self.world.define(k, callee, &args);
+        Ok(())
     }
 
     /// A function that C can call; others are lowered where they are used.
@@ -95,18 +204,19 @@ impl Lowering<'_> {
         let params = self.terms.lam_node(lam).params.clone();
         let Some((&last, others)) = params.split_last() else { return Ok(()) };
         let types: Vec<TyNode> = others.iter().map(|&x| self.signatures.of(self.terms, x)).collect();
-        let are_numbers =
-            types.iter().all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Array(_)));
+        let are_numbers = types
+            .iter()
+            .all(|t| matches!(t, TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double | TyNode::Array(_)));
         let TyNode::Fn(results) = self.signatures.of(self.terms, last) else { return Ok(()) };
         let result = match *results {
             [] => true,
-            [one] => matches!(self.signatures.get(one), TyNode::Bool | TyNode::Int | TyNode::Float),
+            [one] => matches!(self.signatures.get(one), TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double),
             _ => false,
         };
         if are_numbers && result {
             let k = self.declare(lam, name)?;
             self.finish()?;
-            self.world.cont_mut(k).linkage = Linkage::Exported(name.into()).into();
+            self.publish(k, name, self.signatures.place(self.terms, last))?;
         }
         Ok(())
     }
@@ -132,6 +242,7 @@ impl Lowering<'_> {
             TyNode::Bool => self.world.types.bool(),
             TyNode::Int => self.world.types.i32(),
             TyNode::Float => self.world.types.prim(Scalar::F32),
+            TyNode::Double => self.world.types.prim(Scalar::F64),
             TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_TYPE_DEPTH => {
                 return Err(Box::new(limitation::not_supported(
                     place,
@@ -153,7 +264,7 @@ impl Lowering<'_> {
                 let array = self.world.types.indef_array(element);
                 self.world.types.ptr(array)
             }
-            TyNode::Stage | TyNode::Open | TyNode::Error | TyNode::Same(_) => {
+            TyNode::Text | TyNode::Stage | TyNode::Open | TyNode::Error | TyNode::Same(_) => {
                 let name = self.terms.name(of).map_or("x", |n| n);
                 return Err(Box::new(staging_type::undetermined(place, name)));
             }
@@ -198,8 +309,16 @@ impl Lowering<'_> {
             Value::Const(Const::Int(i)) => self.world.lit_i32(i),
             Value::Const(Const::Bool(b)) => self.world.lit_bool(b),
             Value::Const(Const::Float(f)) => self.world.lit_prim(Scalar::F32, u64::from(f.to_bits())),
+            Value::Const(Const::Double(f)) => self.world.lit_prim(Scalar::F64, f.to_bits()),
             Value::Const(Const::Stage(_)) => self.world.lit_bool(true),
-            Value::Const(Const::Array(array)) => self.array(array, span)?,
+            Value::Const(Const::Array(array, start)) => self.array(array, start, span)?,
+            Value::Const(Const::Foreign(x)) => {
+                let ty = self.signatures.ty(self.terms, x);
+                let ty = self.ty(ty, x, 0)?;
+                let symbol = self.terms.name(x).map_or(String::new(), |n| n.to_string());
+                self.foreign(&symbol, ty, span)?
+            }
+            Value::Const(Const::Text(_)) => return Err(Box::new(stuck_body::never(span))),
             Value::Const(Const::Prim(prim)) => {
                 return Err(Box::new(limitation::not_supported(
                     span,
@@ -212,25 +331,41 @@ impl Lowering<'_> {
                 None => return Err(Box::new(stuck_body::never(span))),
             },
             Value::Lam(lam) => {
-                let k = self.declare(lam, "k")?;
+                let k = match self.shared.get(&lam) {
+                    Some(&Some(k)) => k,
+                    Some(None) => {
+                        let k = self.declare(lam, "f")?;
+                        self.shared.insert(lam, Some(k));
+                        k
+                    }
+                    None => self.declare(lam, "k")?,
+                };
                 self.world.cont_val(k)
             }
         })
     }
 
     /// The address of a constant array.
-    fn array(&mut self, array: Array, span: Span) -> Lowered<Val> {
+    fn array(&mut self, array: Array, start: u32, span: Span) -> Lowered<Val> {
+        let start_is_zero = start == 0;
         let elements: Vec<Val> =
             self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
         let element = self.world.ty(elements[0]);
+        let address = self.constant("array", element, &elements);
+        let start = self.world.lit_i32(start as i32);
+        Ok(if start_is_zero { address } else { self.shift(address, start) })
+    }
+
+    /// The address of a global with these elements.
+    fn constant(&mut self, name: &str, element: IrTy, elements: &[Val]) -> Val {
         let ty = self.world.types.array(element, elements.len() as u64);
-        let init = self.world.op_ty(Op::Array, ty, &elements);
-        let global = self.world.declare_global("array", ty, false);
+        let init = self.world.op_ty(Op::Array, ty, elements);
+        let global = self.world.declare_global(name, ty, false);
         self.world.set_init(global, init);
         let address = self.world.global_val(global);
         let indefinite = self.world.types.indef_array(element);
         let ptr = self.world.types.ptr(indefinite);
-        Ok(self.world.op_ty(Op::Bitcast, ptr, &[address]))
+        self.world.op_ty(Op::Bitcast, ptr, &[address])
     }
 
     // --- Stages.
@@ -291,13 +426,13 @@ impl Lowering<'_> {
             let least = match &node {
                 BodyNode::Fix { .. } => 0,
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
-                    Prim::If | Prim::Exit | Prim::Put => self.now,
+                    Prim::If | Prim::Exit | Prim::Put | Prim::Print => self.now,
                     Prim::Div | Prim::Mod | Prim::At => effect,
                     _ => 0,
                 },
                 BodyNode::Apply { .. } => self.now,
             };
-            if time < least {
+            if time < least && !self.in_order {
                 return Err(Box::new(limitation::not_supported(
                     span,
                     "calls that run before what is around them",
@@ -307,19 +442,25 @@ impl Lowering<'_> {
             match node {
                 BodyNode::Fix { var, lam, rest, .. } => {
                     let name = self.terms.name(var).map_or("f", |n| n).to_string();
-                    let function = self.declare(lam, &name)?;
-                    let val = self.world.cont_val(function);
+                    let val = if self.shared.contains_key(&lam) {
+                        self.value(Value::Lam(lam), span)?
+                    } else {
+                        let function = self.declare(lam, &name)?;
+                        self.world.cont_val(function)
+                    };
                     self.vals.insert(var, val);
                     self.times.insert(var, time);
                     body = rest;
                 }
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), args, .. } => {
-                    let operands: Vec<Val> = args[..prim.n_operands().min(args.len())]
-                        .iter()
-                        .map(|&v| self.value(v, span))
-                        .collect::<Lowered<_>>()?;
+                    let n_operands = if prim == Prim::Print { 0 } else { prim.n_operands().min(args.len()) };
+                    let operands: Vec<Val> =
+                        args[..n_operands].iter().map(|&v| self.value(v, span)).collect::<Lowered<_>>()?;
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
                         return self.end(prim, mem, &operands, &args, k, span);
+                    }
+                    if prim == Prim::Print {
+                        return self.print(k, mem, args[0], args[1], span);
                     }
                     let mut results: Vec<Val> = Vec::new();
                     match (prim, &operands[..]) {
@@ -330,7 +471,7 @@ impl Lowering<'_> {
                         _ => results.push(self.operation(prim, mem, &operands)),
                     }
                     match args[args.len() - 1] {
-                        Value::Lam(lam) => {
+                        Value::Lam(lam) if !self.shared.contains_key(&lam) => {
                             let node = self.terms.lam_node(lam).clone();
                             self.vals.extend(node.params.iter().copied().zip(results));
                             body = self.enter(time, &node);
@@ -346,7 +487,7 @@ impl Lowering<'_> {
                         }
                     }
                 }
-                BodyNode::Apply { callee: Value::Lam(lam), args, .. } => {
+                BodyNode::Apply { callee: Value::Lam(lam), args, .. } if !self.shared.contains_key(&lam) => {
                     let node = self.terms.lam_node(lam).clone();
                     for (&x, &arg) in node.params.iter().zip(&args) {
                         if !self.is_stage(x) {
@@ -357,20 +498,21 @@ impl Lowering<'_> {
                     body = self.enter(time, &node);
                 }
                 BodyNode::Apply { callee, args, .. } => {
-                    let types = match callee {
-                        Value::Var(x) => self.signatures.of(self.terms, x),
-                        _ => TyNode::Open,
+                    let params: Vec<TyNode> = match callee {
+                        Value::Var(x) => match self.signatures.of(self.terms, x) {
+                            TyNode::Fn(params) => params.iter().map(|&p| self.signatures.get(p)).collect(),
+                            _ => Vec::new(),
+                        },
+                        Value::Lam(lam) => {
+                            let params = self.terms.lam_node(lam).params.clone();
+                            params.iter().map(|&x| self.signatures.of(self.terms, x)).collect()
+                        }
+                        Value::Const(_) => Vec::new(),
                     };
                     let callee = self.value(callee, span)?;
                     let mut vals = vec![mem];
                     for (i, &arg) in args.iter().enumerate() {
-                        let is_stage = match &types {
-                            TyNode::Fn(params) => {
-                                params.get(i).is_some_and(|&p| matches!(self.signatures.get(p), TyNode::Stage))
-                            }
-                            _ => false,
-                        };
-                        if !is_stage {
+                        if !matches!(params.get(i), Some(TyNode::Stage)) {
                             vals.push(self.value(arg, span)?);
                         }
                     }
@@ -391,9 +533,18 @@ impl Lowering<'_> {
                 self.world.define(k, branch, &[mem, condition, then, otherwise]);
                 Ok(())
             }
+            (Prim::Exit, _, &[result]) if let Some(ret) = self.ret => {
+                let val = self.value(result, span)?;
+                if self.world.prim(val) != Some(Scalar::I32) {
+                    return Err(Box::new(not_one_int(span)));
+                }
+                self.world.define(k, ret, &[mem, val]);
+                Ok(())
+            }
+            (Prim::Exit, ..) if self.ret.is_some() => Err(Box::new(not_one_int(span))),
             _ => Err(Box::new(limitation::not_supported(
                 span,
-                "programs that `exit` ends at run time",
+                "functions that end the program",
                 "call a continuation that the function takes",
             ))),
         }
@@ -401,7 +552,10 @@ impl Lowering<'_> {
 
     fn operation(&mut self, prim: Prim, mem: Val, operands: &[Val]) -> Val {
         let is_float = self.world.prim(operands[0]).is_some_and(Scalar::is_float);
-        let (int, float) = (self.world.types.i32(), self.world.types.prim(Scalar::F32));
+        let cast = |world: &mut World, to: Scalar| {
+            let ty = world.types.prim(to);
+            world.op_ty(Op::Cast, ty, operands)
+        };
         let op = match prim {
             Prim::Add => Op::Add,
             Prim::Sub => Op::Sub,
@@ -418,15 +572,62 @@ impl Lowering<'_> {
             Prim::And => Op::And,
             Prim::Or => Op::Or,
             Prim::Not => return self.world.not(operands[0]),
+            Prim::Neg if is_float => {
+                let zero = self.negative_zero(operands[0]);
+                return self.world.op(Op::Sub, &[zero, operands[0]]);
+            }
+            Prim::Neg => {
+                let zero = self.world.lit_i32(0);
+                return self.world.op(Op::Sub, &[zero, operands[0]]);
+            }
+            Prim::Abs if is_float => Op::Abs,
+            Prim::Abs => {
+                let zero = self.world.lit_i32(0);
+                let negative = self.world.op(Op::Lt, &[operands[0], zero]);
+                let negated = self.world.op(Op::Sub, &[zero, operands[0]]);
+                return self.world.op(Op::Select, &[negative, negated, operands[0]]);
+            }
+            Prim::Min if is_float => Op::Fmin,
+            Prim::Max if is_float => Op::Fmax,
+            Prim::Min | Prim::Max => {
+                let order = if prim == Prim::Min { Op::Lt } else { Op::Gt };
+                let first = self.world.op(order, operands);
+                return self.world.op(Op::Select, &[first, operands[0], operands[1]]);
+            }
             Prim::Sqrt => Op::Sqrt,
-            Prim::ToFloat => return self.world.op_ty(Op::Cast, float, operands),
-            Prim::ToInt => return self.world.op_ty(Op::Cast, int, operands),
+            Prim::Floor => Op::Floor,
+            Prim::Ceil => Op::Ceil,
+            Prim::Sin => Op::Sin,
+            Prim::Cos => Op::Cos,
+            Prim::Tan => Op::Tan,
+            Prim::Exp => Op::Exp,
+            Prim::Log => Op::Log,
+            Prim::Pow => Op::Pow,
+            Prim::ToFloat => return cast(self.world, Scalar::F32),
+            Prim::ToDouble => return cast(self.world, Scalar::F64),
+            Prim::ToInt => return cast(self.world, Scalar::I32),
+            Prim::Shift => return self.shift(operands[0], operands[1]),
             Prim::At => {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::If | Prim::Exit => unreachable!("they are no operations with a result"),
+            Prim::Put | Prim::If | Prim::Exit | Prim::Print => unreachable!("they are no operations with a result"),
         };
         self.world.op(op, operands)
+    }
+
+    /// What a float is subtracted from to have the other sign, 0 included.
+    fn negative_zero(&mut self, like: Val) -> Val {
+        match self.world.prim(like) {
+            Some(Scalar::F64) => self.world.lit_prim(Scalar::F64, (-0f64).to_bits()),
+            _ => self.world.lit_prim(Scalar::F32, u64::from((-0f32).to_bits())),
+        }
+    }
+
+    /// The address of an array from an element on.
+    fn shift(&mut self, array: Val, idx: Val) -> Val {
+        let ty = self.world.ty(array);
+        let address = self.world.op(Op::Lea, &[array, idx]);
+        self.world.op_ty(Op::Bitcast, ty, &[address])
     }
 }

@@ -33,6 +33,19 @@ define_id!(
     struct Code, "k"
 );
 
+/// A part of `Machine::vars`: a node has no memory of its own.
+#[derive(Clone, Copy, Default)]
+struct Vars {
+    start: u32,
+    end: u32,
+}
+
+impl Vars {
+    fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
     Const(Const),
@@ -43,11 +56,11 @@ enum Value {
 
 /// λ[y] x̄. b, or with several parameters that are bound to one function, what follows `fix`.
 struct NodeData {
-    params: Box<[Var]>,
+    params: Vars,
     stage: Var,
-    free: Box<[Var]>,
-    /// For each of `free`, then each of `params`, then `stage`: whether it occurs in a staging expression.
-    staged: Box<[bool]>,
+    free: Vars,
+    /// For each of `free`, in `Machine::staged` from here on: whether it occurs in a staging expression.
+    staged: u32,
     /// Whether something is active while all variables are unbound: in source programs only.
     hot: bool,
     code: Code,
@@ -97,12 +110,22 @@ struct Frame {
     born: u64,
     ready: u64,
     /// The parameters and the stage of the lambda whose body this is; `None` for the program.
-    lambda: Option<(Box<[Var]>, Var)>,
+    lambda: Option<(Vars, Var)>,
+}
+
+/// Lists that a function uses, kept for its next call.
+#[derive(Default)]
+struct Scratch {
+    found: Vec<Var>,
+    stages: Vec<Var>,
+    work: Vec<Closure>,
 }
 
 struct Machine<'t> {
     terms: &'t mut Terms,
     nodes: Vec<NodeData>,
+    vars: Vec<Var>,
+    staged: Vec<bool>,
     closures: Vec<ClosureData>,
     captured: Vec<Value>,
     codes: Vec<CodeData>,
@@ -115,6 +138,9 @@ struct Machine<'t> {
     /// For each variable, the last search that met it.
     met: Vec<u32>,
     search: u32,
+    scratch: Scratch,
+    /// Operands of frames that are left.
+    pool: Vec<Vec<Value>>,
     always: Stage,
     limits: Limits,
     work: u64,
@@ -126,6 +152,8 @@ pub fn run(terms: &mut Terms, program: Body, limits: Limits) -> Result<Outcome, 
     let mut machine = Machine {
         terms,
         nodes: Vec::new(),
+        vars: Vec::new(),
+        staged: Vec::new(),
         closures: Vec::new(),
         captured: Vec::new(),
         codes: Vec::new(),
@@ -134,6 +162,8 @@ pub fn run(terms: &mut Terms, program: Body, limits: Limits) -> Result<Outcome, 
         oldest_bound: u32::MAX,
         met: Vec::new(),
         search: 0,
+        scratch: Scratch::default(),
+        pool: Vec::new(),
         always,
         limits,
         work: 0,
@@ -167,7 +197,8 @@ impl Machine<'_> {
                 BodyNode::Fix { stage, var, lam, rest } => {
                     let lam = self.load_lam(lam, &mut nodes);
                     let unused = self.fresh_like(var);
-                    let rest = self.node([var].into(), unused, Code(rest.0));
+                    let params = self.add_vars(&[var]);
+                    let rest = self.node(params, unused, Code(rest.0));
                     let rest = self.template(rest);
                     self.code(Kind::Fix(var), stage, &[lam, rest], span);
                 }
@@ -181,7 +212,8 @@ impl Machine<'_> {
         let node = match nodes.get(&lam) {
             Some(&node) => node,
             None => {
-                let node = self.node(data.params, data.stage, Code(data.body.0));
+                let params = self.add_vars(&data.params);
+                let node = self.node(params, data.stage, Code(data.body.0));
                 nodes.insert(lam, node);
                 node
             }
@@ -196,12 +228,29 @@ impl Machine<'_> {
         Code((self.codes.len() - 1) as u32)
     }
 
+    fn add_vars(&mut self, vars: &[Var]) -> Vars {
+        let start = self.vars.len() as u32;
+        self.vars.extend_from_slice(vars);
+        Vars { start, end: self.vars.len() as u32 }
+    }
+
+    fn vars(&self, vars: Vars) -> &[Var] {
+        &self.vars[vars.start as usize..vars.end as usize]
+    }
+
+    fn free(&self, node: Node) -> &[Var] {
+        self.vars(self.nodes[node.0 as usize].free)
+    }
+
     /// A closure that captures variables under their own names.
     fn template(&mut self, node: Node) -> Value {
-        let data = &self.nodes[node.0 as usize];
-        let captured: Vec<Value> = data.free.iter().map(|&x| Value::Var(x)).collect();
-        let hot = data.hot;
-        self.closure(node, &captured, hot)
+        let NodeData { free, hot, .. } = self.nodes[node.0 as usize];
+        let free = &self.vars[free.start as usize..free.end as usize];
+        let start = self.captured.len() as u32;
+        self.captured.extend(free.iter().map(|&x| Value::Var(x)));
+        let newest = free.iter().map(|x| x.0 + 1).max().unwrap_or(0);
+        self.closures.push(ClosureData { node, captured: start, newest, hot });
+        Value::Closure(Closure((self.closures.len() - 1) as u32))
     }
 
     fn closure(&mut self, node: Node, captured: &[Value], hot: bool) -> Value {
@@ -226,13 +275,12 @@ impl Machine<'_> {
     }
 
     /// Makes a node of a body: finds its free variables and which of them stages depend on.
-    fn node(&mut self, params: Box<[Var]>, stage: Var, code: Code) -> Node {
+    fn node(&mut self, params: Vars, stage: Var, code: Code) -> Node {
+        let Scratch { mut found, mut stages, mut work } = std::mem::take(&mut self.scratch);
         self.search += 2;
         // `met` has `search` for a variable that occurs, `search + 1` for one that occurs in a staging expression.
         let (seen, staged) = (self.search, self.search + 1);
         let data = self.codes[code.0 as usize];
-        let mut found: Vec<Var> = Vec::new();
-        let mut stages: Vec<Var> = Vec::new();
         self.stage_vars(data.stage, &mut stages);
         let mut hot = self.is_redex(data.kind, data.stage, self.operands.get(data.operands.0 as usize));
         let mut note = |met: &mut Vec<u32>, x: Var, is_staged: bool| {
@@ -245,10 +293,9 @@ impl Machine<'_> {
                 *met = staged;
             }
         };
-        for x in stages {
+        for x in stages.drain(..) {
             note(&mut self.met, x, true);
         }
-        let mut work: Vec<Closure> = Vec::new();
         let mut visited: FxHashMap<Closure, ()> = FxHashMap::default();
         for i in data.operands.0..data.operands.1 {
             match self.operands[i as usize] {
@@ -264,12 +311,13 @@ impl Machine<'_> {
             if newest == 0 {
                 continue;
             }
-            self.work += self.nodes[node.0 as usize].free.len() as u64;
-            for i in 0..self.nodes[node.0 as usize].free.len() {
+            let NodeData { free, staged, .. } = self.nodes[node.0 as usize];
+            self.work += free.len() as u64;
+            for i in 0..free.len() {
                 match self.captured[captured as usize + i] {
                     Value::Const(_) => (),
                     Value::Var(x) => {
-                        let is_staged = self.nodes[node.0 as usize].staged[i];
+                        let is_staged = self.staged[staged as usize + i];
                         note(&mut self.met, x, is_staged);
                     }
                     Value::Closure(inner) => {
@@ -282,18 +330,23 @@ impl Machine<'_> {
         }
         // The name that `fix` binds is free in nothing but its function.
         let bound = if let Kind::Fix(x) = data.kind { Some(x) } else { None };
-        let free: Box<[Var]> =
-            found.iter().copied().filter(|x| !params.contains(x) && *x != stage && Some(*x) != bound).collect();
-        let all = free.iter().chain(&params).chain([&stage]);
-        let staged: Box<[bool]> = all.map(|x| self.met[x.0 as usize] == staged).collect();
-        self.nodes.push(NodeData { params, stage, free, staged, hot, code, unfolded: None });
+        let (start, flags) = (self.vars.len() as u32, self.staged.len() as u32);
+        for x in found.drain(..) {
+            if x != stage && Some(x) != bound && !self.vars(params).contains(&x) {
+                self.vars.push(x);
+                self.staged.push(self.met[x.0 as usize] == staged);
+            }
+        }
+        let free = Vars { start, end: self.vars.len() as u32 };
+        self.nodes.push(NodeData { params, stage, free, staged: flags, hot, code, unfolded: None });
+        self.scratch = Scratch { found, stages, work };
         Node((self.nodes.len() - 1) as u32)
     }
 
     /// As [`Terms::is_redex`].
     fn is_redex(&self, kind: Kind, stage: Stage, callee: Option<&Value>) -> bool {
-        let is_exit = kind == Kind::Apply && callee == Some(&Value::Const(Const::Prim(Prim::Exit)));
-        !is_exit && self.terms.is_active(stage)
+        let waits = kind == Kind::Apply && matches!(callee, Some(Value::Const(c)) if c.waits());
+        !waits && self.terms.is_active(stage)
     }
 
     fn stage_vars(&self, stage: Stage, out: &mut Vec<Var>) {
@@ -335,17 +388,19 @@ impl Machine<'_> {
     /// Begins to bind the variables of another function.
     fn bind_captured(&mut self, closure: Closure) {
         let ClosureData { node, captured, .. } = self.closures[closure.0 as usize];
-        self.work += self.nodes[node.0 as usize].free.len() as u64;
+        let free = self.nodes[node.0 as usize].free;
+        self.work += free.len() as u64;
         self.oldest_bound = u32::MAX;
-        for i in 0..self.nodes[node.0 as usize].free.len() {
-            let x = self.nodes[node.0 as usize].free[i];
+        for i in 0..free.len() {
+            let x = self.vars[free.start as usize + i];
             self.bind(x, self.captured[captured as usize + i]);
         }
     }
 
     fn bind_params(&mut self, node: Node, values: impl Fn(usize) -> Value) {
-        for i in 0..self.nodes[node.0 as usize].params.len() {
-            let x = self.nodes[node.0 as usize].params[i];
+        let params = self.nodes[node.0 as usize].params;
+        for i in 0..params.len() {
+            let x = self.vars[params.start as usize + i];
             self.bind(x, values(i));
         }
     }
@@ -393,15 +448,15 @@ impl Machine<'_> {
     fn resolve_closure(&mut self, closure: Closure, done: &FxHashMap<Closure, Value>) -> Value {
         let ClosureData { node, captured, mut hot, .. } = self.closures[closure.0 as usize];
         let start = self.captured.len();
-        self.work += self.nodes[node.0 as usize].free.len() as u64;
-        let data = &self.nodes[node.0 as usize];
+        let NodeData { free, staged, .. } = self.nodes[node.0 as usize];
+        self.work += free.len() as u64;
         let mut newest = 0;
-        for i in 0..data.free.len() {
+        for i in 0..free.len() {
             let new = match self.captured[captured as usize + i] {
                 old @ Value::Const(_) => old,
                 Value::Var(x) => {
                     let new = self.table[x.0 as usize];
-                    hot |= data.staged[i] && !matches!(new, Value::Var(_));
+                    hot |= self.staged[staged as usize + i] && !matches!(new, Value::Var(_));
                     new
                 }
                 old @ Value::Closure(inner) => done.get(&inner).copied().unwrap_or(old),
@@ -482,28 +537,29 @@ impl Machine<'_> {
     /// A frame for the body of a function that nobody has called: its parameters are new unknowns, or all of them `named`.
     fn open(&mut self, closure: Closure, born: u64, named: Option<Var>) -> Frame {
         let node = self.closures[closure.0 as usize].node;
-        let params = self.nodes[node.0 as usize].params.clone();
-        let stage = self.nodes[node.0 as usize].stage;
-        let code = self.nodes[node.0 as usize].code;
+        let NodeData { params, stage, code, .. } = self.nodes[node.0 as usize];
         self.bind_captured(closure);
-        let mut fresh = |x: Var, named: Option<Var>| {
+        let new_stage = self.fresh_like(stage);
+        self.bind(stage, Value::Var(new_stage));
+        let start = self.vars.len() as u32;
+        for i in params.start..params.end {
+            let x = self.vars[i as usize];
             let new = named.unwrap_or_else(|| self.fresh_like(x));
             self.bind(x, Value::Var(new));
-            new
-        };
-        let new_stage = fresh(stage, None);
-        let new_params = params.iter().map(|&x| fresh(x, named)).collect();
+            self.vars.push(new);
+        }
+        let new_params = Vars { start, end: self.vars.len() as u32 };
         let mut frame = self.frame(born, Some((new_params, new_stage)));
         self.copy_head(code, &mut frame);
         frame
     }
 
     /// A frame whose body is still to be copied into it.
-    fn frame(&self, born: u64, lambda: Option<(Box<[Var]>, Var)>) -> Frame {
+    fn frame(&mut self, born: u64, lambda: Option<(Vars, Var)>) -> Frame {
         Frame {
             kind: Kind::Apply,
             stage: self.always,
-            operands: Vec::new(),
+            operands: self.pool.pop().unwrap_or_default(),
             span: Span::NONE,
             next: 0,
             blocked: false,
@@ -572,10 +628,10 @@ impl Machine<'_> {
                     return Err(Exceeded::Steps(around.span));
                 }
                 let function = self.unfold(around, var);
-                let names = frame.lambda.take().map_or(Box::default(), |(params, _)| params);
+                let names = frame.lambda.take().map_or(Vars::default(), |(params, _)| params);
                 self.oldest_bound = u32::MAX;
-                for &x in &names {
-                    self.bind(x, function);
+                for i in names.start..names.end {
+                    self.bind(self.vars[i as usize], function);
                 }
                 self.resolve_frame(&mut frame);
                 let around = outer.pop().expect("looked at");
@@ -602,7 +658,9 @@ impl Machine<'_> {
                     around.next += 1;
                     around.ready = around.ready.max(frame.ready);
                     around.blocked |= frame.blocked;
-                    frame = around;
+                    let mut left = std::mem::replace(&mut frame, around);
+                    left.operands.clear();
+                    self.pool.push(left.operands);
                 }
             }
         }
@@ -691,12 +749,13 @@ impl Machine<'_> {
             unfolded
         });
         // Its free variables are those of the function, by their names in its node; those of e are unknowns.
-        for (&x, &v) in self.nodes[node.0 as usize].free.iter().zip(&captured) {
+        let of_function = self.nodes[node.0 as usize].free;
+        let of_function = &self.vars[of_function.start as usize..of_function.end as usize];
+        for (&x, &v) in of_function.iter().zip(&captured) {
             self.table[x.0 as usize] = v;
         }
-        let free = self.nodes[unfolded.0 as usize].free.clone();
-        let of_function = &self.nodes[node.0 as usize].free;
-        let captured: Vec<Value> = free
+        let captured: Vec<Value> = self
+            .free(unfolded)
             .iter()
             .map(|x| if of_function.contains(x) { self.table[x.0 as usize] } else { Value::Var(*x) })
             .collect();
@@ -706,12 +765,14 @@ impl Machine<'_> {
     /// `at` has the indices in the function's free variables at which `var` is captured.
     fn unfolded_node(&mut self, node: Node, at: &[usize], frame: &Frame, var: Var) -> Node {
         let data = &self.nodes[node.0 as usize];
-        let (params, y, free, code) = (data.params.clone(), data.stage, data.free.clone(), data.code);
+        let (params, y, code) = (data.params, data.stage, data.code);
+        let free = self.free(node).to_vec();
         let var = self.fresh_like(var);
         let captured: Vec<Value> =
             free.iter().enumerate().map(|(i, &x)| Value::Var(if at.contains(&i) { var } else { x })).collect();
         let function = self.closure(node, &captured, false);
-        let names: Box<[Var]> = at.iter().map(|&i| free[i]).collect();
+        let names: Vec<Var> = at.iter().map(|&i| free[i]).collect();
+        let names = self.add_vars(&names);
         let unused = self.fresh_like(y);
         let rest = self.node(names, unused, code);
         let rest = self.template(rest);
@@ -723,17 +784,19 @@ impl Machine<'_> {
 
     // --- The residual program as a term.
 
-    /// Copies code out, each function under new names.
+    /// Copies code out, each function under new names. A function that several places have is one in the term, too: as text it may be much longer.
     fn read_back(&mut self, program: Code) -> Result<Body, Exceeded> {
         struct Reading {
             frame: Frame,
             done: Vec<Term>,
             rest: Option<Body>,
+            closure: Option<Closure>,
         }
+        let mut lams: FxHashMap<Closure, Lam> = FxHashMap::default();
         let first = self.terms.n_bodies();
         let mut frame = self.frame(0, None);
         self.copy_head(program, &mut frame);
-        let mut reading = Reading { frame, done: Vec::new(), rest: None };
+        let mut reading = Reading { frame, done: Vec::new(), rest: None, closure: None };
         let mut outer: Vec<Reading> = Vec::new();
         loop {
             if let Some(&operand) = reading.frame.operands.get(reading.done.len()) {
@@ -746,8 +809,13 @@ impl Machine<'_> {
                             Kind::Fix(var) if reading.done.len() == 1 => Some(var),
                             _ => None,
                         };
+                        if let (None, Some(&lam)) = (named, lams.get(&c)) {
+                            reading.done.push(Term::Lam(lam));
+                            continue;
+                        }
                         let frame = self.open(c, 0, named);
-                        outer.push(std::mem::replace(&mut reading, Reading { frame, done: Vec::new(), rest: None }));
+                        let inner = Reading { frame, done: Vec::new(), rest: None, closure: Some(c) };
+                        outer.push(std::mem::replace(&mut reading, inner));
                     }
                 }
                 continue;
@@ -755,7 +823,7 @@ impl Machine<'_> {
             if self.terms.n_bodies() - first > self.limits.size || self.is_too_large() {
                 return Err(Exceeded::Size(reading.frame.span));
             }
-            let Reading { frame, done, rest } = reading;
+            let Reading { frame, done, rest, closure } = reading;
             let body = match frame.kind {
                 Kind::Apply => self.terms.apply(frame.stage, done[0], &done[1..], frame.span),
                 Kind::Fix(var) => match (done[0], rest) {
@@ -765,11 +833,13 @@ impl Machine<'_> {
             };
             let Some(mut around) = outer.pop() else { return Ok(body) };
             let (params, stage) = frame.lambda.expect("only the program is no function");
+            let params = self.vars(params).to_vec();
             if let (Kind::Fix(_), 1) = (around.frame.kind, around.done.len()) {
                 around.rest = Some(body);
                 around.done.push(Term::Const(Const::Stage(true)));
             } else {
                 let lam = self.terms.lam(stage, params, body);
+                lams.extend(closure.map(|c| (c, lam)));
                 around.done.push(Term::Lam(lam));
             }
             reading = around;

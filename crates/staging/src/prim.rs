@@ -15,6 +15,10 @@ macro_rules! prims {
         impl Prim {
             pub const ALL: &[Prim] = &[$(Prim::$prim),*];
 
+            pub fn from_name(name: &str) -> Option<Prim> {
+                match name { $($name => Some(Prim::$prim),)* _ => None }
+            }
+
             /// As it is written: a word is called, a sign stands between two operands.
             pub fn name(self) -> &'static str {
                 match self { $(Prim::$prim => $name),* }
@@ -39,15 +43,35 @@ prims! {
     And, "and";
     Or, "or";
     Not, "not";
+    /// The number with the other sign.
+    Neg, "neg";
+    Abs, "abs";
+    /// Of `float`s as [`Op::Fmin`](nyala_ir::Op::Fmin).
+    Min, "min";
+    Max, "max";
     Sqrt, "sqrt";
+    Floor, "floor";
+    Ceil, "ceil";
+    Sin, "sin";
+    Cos, "cos";
+    Tan, "tan";
+    Exp, "exp";
+    Log, "log";
+    Pow, "pow";
     /// The nearest `float`.
     ToFloat, "to_float";
+    /// The nearest `double`.
+    ToDouble, "to_double";
     /// Toward zero; the nearest `int` of a number that is out of range, 0 of NaN.
     ToInt, "to_int";
     /// `at a i`: an element of an array.
     At, "at";
+    /// `shift a i`: the array from that element on.
+    Shift, "shift";
     /// `put a i v`: stores an element; the continuation takes nothing.
     Put, "put";
+    /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when they run.
+    Print, "print";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
     /// Ends the program; its arguments are the results. No rule executes it, so it waits until it is the whole program.
@@ -80,16 +104,14 @@ pub enum Fault {
 }
 
 impl Prim {
-    pub fn from_name(name: &str) -> Option<Prim> {
-        Prim::ALL.iter().copied().find(|p| p.name() == name)
-    }
-
     /// How many arguments have to be known; a continuation follows, two after `if`. `exit` takes any arguments.
     pub fn n_operands(self) -> usize {
         match self {
             Prim::Exit => 0,
             Prim::Put => 3,
-            Prim::Not | Prim::Sqrt | Prim::ToFloat | Prim::ToInt | Prim::If => 1,
+            Prim::Not | Prim::If | Prim::Print => 1,
+            Prim::ToFloat | Prim::ToDouble | Prim::ToInt | Prim::Neg | Prim::Abs => 1,
+            Prim::Sqrt | Prim::Floor | Prim::Ceil | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Exp | Prim::Log => 1,
             _ => 2,
         }
     }
@@ -100,12 +122,33 @@ impl Prim {
 
     /// Stands between its operands.
     pub fn is_infix(self) -> bool {
-        self.n_operands() == 2 && self != Prim::At
+        self.n_operands() == 2 && !matches!(self, Prim::At | Prim::Shift | Prim::Min | Prim::Max | Prim::Pow)
+    }
+
+    /// No rule executes it.
+    pub fn waits(self) -> bool {
+        matches!(self, Prim::Exit | Prim::Print)
+    }
+
+    /// Takes no `int`s.
+    pub fn is_of_floats(self) -> bool {
+        matches!(
+            self,
+            Prim::Sqrt
+                | Prim::Floor
+                | Prim::Ceil
+                | Prim::Sin
+                | Prim::Cos
+                | Prim::Tan
+                | Prim::Exp
+                | Prim::Log
+                | Prim::Pow
+        )
     }
 
     /// The step that `self` takes with these arguments, `None` where one is no constant.
     pub fn step(self, terms: &Terms, args: &[Option<Const>], is_bound: impl Fn(usize) -> bool) -> Result<Step, Fault> {
-        if self == Prim::Exit || args.len() != self.n_args() {
+        if self.waits() || args.len() != self.n_args() {
             return Err(Fault::Operands);
         }
         let operands = &args[..self.n_operands()];
@@ -115,16 +158,46 @@ impl Prim {
         let result = match *operands {
             [Some(Const::Bool(c))] if self == Prim::If => return Ok(Step::Call(if c { 1 } else { 2 })),
             [Some(Const::Bool(a))] if self == Prim::Not => Const::Bool(!a),
-            [Some(Const::Float(a))] if self == Prim::Sqrt => Const::Float(a.sqrt()),
-            [Some(Const::Int(a))] if self == Prim::ToFloat => Const::Float(a as f32),
-            [Some(Const::Float(a))] if self == Prim::ToInt => Const::Int(a as i32),
-            [Some(Const::Array(a)), Some(Const::Int(i))] if self == Prim::At => {
-                let element = usize::try_from(i).ok().and_then(|i| terms.elements(a).get(i));
-                *element.ok_or(Fault::OutOfBounds)?
+            [Some(Const::Int(a))] => match self {
+                Prim::ToFloat => Const::Float(a as f32),
+                Prim::ToDouble => Const::Double(a.into()),
+                Prim::Neg => Const::Int(a.checked_neg().ok_or(Fault::Overflow)?),
+                Prim::Abs => Const::Int(a.checked_abs().ok_or(Fault::Overflow)?),
+                _ => return Err(Fault::Operands),
+            },
+            [Some(Const::Float(a))] => match self {
+                Prim::ToDouble => Const::Double(a.into()),
+                Prim::ToInt => Const::Int(a as i32),
+                // Of a `double`, the nearest `float` is nearly always that of the exact result, whatever computes the `double`.
+                _ => Const::Float(self.of_double(a.into())? as f32),
+            },
+            [Some(Const::Double(a))] => match self {
+                Prim::ToFloat => Const::Float(a as f32),
+                Prim::ToInt => Const::Int(a as i32),
+                _ => Const::Double(self.of_double(a)?),
+            },
+            [Some(Const::Array(a, start)), Some(Const::Int(i))] => {
+                let at = usize::try_from(i64::from(start) + i64::from(i)).map_err(|_| Fault::OutOfBounds)?;
+                let elements = terms.elements(a);
+                match self {
+                    Prim::At => *elements.get(at).ok_or(Fault::OutOfBounds)?,
+                    Prim::Shift if at <= elements.len() => Const::Array(a, at as u32),
+                    _ => return Err(Fault::OutOfBounds),
+                }
             }
-            [Some(Const::Array(_)), _, _] => return Err(Fault::ConstantArray),
+            [Some(Const::Array(..)), _, _] => return Err(Fault::ConstantArray),
             [Some(Const::Int(a)), Some(Const::Int(b))] => self.of_ints(a, b)?,
-            [Some(Const::Float(a)), Some(Const::Float(b))] => self.of_floats(a, b)?,
+            [Some(Const::Float(a)), Some(Const::Float(b))] => match self {
+                // The sum, and so on, of two `float`s is rounded right if that as `double` is rounded again.
+                Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::Min | Prim::Max | Prim::Pow => {
+                    match self.of_doubles(a.into(), b.into())? {
+                        Const::Double(r) => Const::Float(r as f32),
+                        other => other,
+                    }
+                }
+                _ => self.of_doubles(a.into(), b.into())?,
+            },
+            [Some(Const::Double(a)), Some(Const::Double(b))] => self.of_doubles(a, b)?,
             [Some(Const::Bool(a)), Some(Const::Bool(b))] => Const::Bool(match self {
                 Prim::And => a && b,
                 Prim::Or => a || b,
@@ -148,6 +221,8 @@ impl Prim {
             Prim::Mul => int(a.checked_mul(b)),
             Prim::Div => int(a.checked_div(b)),
             Prim::Mod => int(a.checked_rem(b)),
+            Prim::Min => Ok(Const::Int(a.min(b))),
+            Prim::Max => Ok(Const::Int(a.max(b))),
             Prim::Eq => Ok(Const::Bool(a == b)),
             Prim::Ne => Ok(Const::Bool(a != b)),
             Prim::Lt => Ok(Const::Bool(a < b)),
@@ -158,12 +233,33 @@ impl Prim {
         }
     }
 
-    fn of_floats(self, a: f32, b: f32) -> Result<Const, Fault> {
+    fn of_double(self, a: f64) -> Result<f64, Fault> {
         Ok(match self {
-            Prim::Add => Const::Float(a + b),
-            Prim::Sub => Const::Float(a - b),
-            Prim::Mul => Const::Float(a * b),
-            Prim::Div => Const::Float(a / b),
+            Prim::Neg => -a,
+            Prim::Abs => a.abs(),
+            Prim::Sqrt => a.sqrt(),
+            Prim::Floor => a.floor(),
+            Prim::Ceil => a.ceil(),
+            Prim::Sin => a.sin(),
+            Prim::Cos => a.cos(),
+            Prim::Tan => a.tan(),
+            Prim::Exp => a.exp(),
+            Prim::Log => a.ln(),
+            _ => return Err(Fault::Operands),
+        })
+    }
+
+    fn of_doubles(self, a: f64, b: f64) -> Result<Const, Fault> {
+        Ok(match self {
+            Prim::Add => Const::Double(a + b),
+            Prim::Sub => Const::Double(a - b),
+            Prim::Mul => Const::Double(a * b),
+            Prim::Div => Const::Double(a / b),
+            Prim::Min if a == b => Const::Double(if a.is_sign_negative() { a } else { b }),
+            Prim::Max if a == b => Const::Double(if a.is_sign_negative() { b } else { a }),
+            Prim::Min => Const::Double(a.min(b)),
+            Prim::Max => Const::Double(a.max(b)),
+            Prim::Pow => Const::Double(a.powf(b)),
             Prim::Eq => Const::Bool(a == b),
             Prim::Ne => Const::Bool(a != b),
             Prim::Lt => Const::Bool(a < b),

@@ -15,6 +15,8 @@ enum Item {
     Text(&'static str),
     Name(Arc<str>),
     NewLine(usize),
+    /// From here on the variable is called that.
+    Called(Var, String),
     /// With the stage that is natural there, `None` for the program; indentation.
     Body(Body, Option<Var>, usize),
     Value(Value, usize),
@@ -63,8 +65,12 @@ pub fn print(terms: &Terms, body: Body) -> String {
     printer.out
 }
 
+/// Text that is longer is cut off.
+const MAX_TEXT: usize = 10_000_000;
+
 /// Words that are no names.
-pub const WORDS: [&str; 11] = ["let", "fix", "fn", "stage", "bool", "int", "float", "always", "never", "true", "false"];
+pub const WORDS: [&str; 13] =
+    ["let", "extern", "fix", "fn", "stage", "bool", "int", "float", "double", "always", "never", "true", "false"];
 
 impl Printer<'_> {
     fn new(terms: &Terms) -> Printer<'_> {
@@ -144,6 +150,12 @@ impl Printer<'_> {
         &self.names[&var]
     }
 
+    /// Where the variable is bound: a function that several places of the term have gets new names at each.
+    fn put_binder(&mut self, var: Var) {
+        self.names.remove(&var);
+        self.put_name(var);
+    }
+
     fn put_name(&mut self, var: Var) {
         let name = self.name(var).to_string();
         self.out += &name;
@@ -157,9 +169,16 @@ impl Printer<'_> {
             Const::Bool(b) => _ = write!(self.out, "{b}"),
             Const::Stage(s) => self.out += if s { "always" } else { "never" },
             Const::Prim(p) => self.out += p.name(),
-            Const::Array(array) => {
+            Const::Foreign(f) => self.put_name(f),
+            Const::Text(text) => {
+                let bytes = self.terms.elements(text).iter();
+                let bytes: Vec<u8> = bytes.map(|c| if let Const::Int(b) = *c { b as u8 } else { 0 }).collect();
+                _ = write!(self.out, "{:?}", String::from_utf8_lossy(&bytes));
+            }
+            Const::Double(f) => _ = write!(self.out, "{f:?}"),
+            Const::Array(array, start) => {
                 self.out.push('{');
-                for (i, &element) in self.terms.elements(array).iter().enumerate() {
+                for (i, &element) in self.terms.elements(array)[start as usize..].iter().enumerate() {
                     self.out += if i > 0 { ", " } else { "" };
                     self.put_const(element);
                 }
@@ -209,21 +228,26 @@ impl Printer<'_> {
             if i > 0 {
                 self.out += ", ";
             }
-            self.put_name(x);
+            self.put_binder(x);
         }
         self.out.push(')');
         if self.shown.contains(&node.stage) {
             self.out.push('[');
-            self.put_name(node.stage);
+            self.put_binder(node.stage);
             self.out.push(']');
         }
     }
 
     fn print(&mut self, mut work: Vec<Item>) {
         while let Some(item) = work.pop() {
+            if self.out.len() > MAX_TEXT {
+                self.out += " …\n";
+                return;
+            }
             match item {
                 Item::Text(text) => self.out += text,
                 Item::Name(name) => self.out += &name,
+                Item::Called(var, name) => _ = self.names.insert(var, name),
                 Item::NewLine(indent) => {
                     self.out.push('\n');
                     self.out.extend(std::iter::repeat_n("  ", indent));
@@ -260,6 +284,23 @@ impl Printer<'_> {
             self.out += ": ";
         }
         match node {
+            BodyNode::Apply { callee: Value::Lam(lam), args, .. }
+                if args.len() == 1 && terms.lam_node(*lam).params.len() == 1 =>
+            {
+                let node = terms.lam_node(*lam);
+                self.out += "let ";
+                if self.shown.contains(&node.stage) {
+                    self.out.push('[');
+                    self.put_binder(node.stage);
+                    self.out += "] ";
+                }
+                work.extend([Item::Body(node.body, Some(node.stage), indent), Item::NewLine(indent)]);
+                self.put_binder(node.params[0]);
+                // The value may have the same function, with other names.
+                let names = [node.params[0], node.stage].map(|x| (x, self.names.get(&x).cloned()));
+                work.extend(names.into_iter().filter_map(|(x, name)| Some(Item::Called(x, name?))));
+                work.extend([Item::Value(args[0], indent), Item::Text(" ")]);
+            }
             BodyNode::Apply { callee, args, .. } => {
                 // Bottom up: `work` is a stack.
                 let (last, others) = match args.split_last() {
@@ -289,7 +330,7 @@ impl Printer<'_> {
             }
             BodyNode::Fix { var, lam, rest, .. } => {
                 self.out += "fix def ";
-                self.put_name(*var);
+                self.put_binder(*var);
                 self.out.push(' ');
                 work.extend([
                     Item::Body(*rest, natural, indent),

@@ -38,12 +38,28 @@ pub const MAX_STAGE_DEPTH: u32 = 200;
 pub enum Const {
     Int(i32),
     Float(f32),
+    Double(f64),
     Bool(bool),
     /// ⊤ (`true`) or ⊥ as an argument: the only constant that does not count as a known value is ⊥.
     Stage(bool),
     Prim(Prim),
-    /// A constant array, of [`Terms::array`].
-    Array(Array),
+    /// A function of other code. No rule executes its calls. The variable has its name and type.
+    Foreign(Var),
+    /// A text, as an array of its bytes.
+    Text(Array),
+    /// A constant array, of [`Terms::array`], from that element on.
+    Array(Array, u32),
+}
+
+impl Const {
+    /// No rule executes its calls: a program ends with `exit`, and what has effects happens when it runs.
+    pub fn waits(self) -> bool {
+        match self {
+            Const::Prim(prim) => prim.waits(),
+            Const::Foreign(_) => true,
+            _ => false,
+        }
+    }
 }
 
 impl PartialEq for Const {
@@ -53,7 +69,10 @@ impl PartialEq for Const {
             (Const::Float(a), Const::Float(b)) => a.to_bits() == b.to_bits(),
             (Const::Bool(a), Const::Bool(b)) | (Const::Stage(a), Const::Stage(b)) => a == b,
             (Const::Prim(a), Const::Prim(b)) => a == b,
-            (Const::Array(a), Const::Array(b)) => a == b,
+            (Const::Double(a), Const::Double(b)) => a.to_bits() == b.to_bits(),
+            (Const::Array(a, i), Const::Array(b, j)) => (a, i) == (b, j),
+            (Const::Text(a), Const::Text(b)) => a == b,
+            (Const::Foreign(a), Const::Foreign(b)) => a == b,
             _ => false,
         }
     }
@@ -100,7 +119,7 @@ impl BodyNode {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Terms {
     /// The name, and the variable of the source that it is a copy of.
     vars: Vec<(Option<Arc<str>>, Var)>,
@@ -214,10 +233,10 @@ impl Terms {
         self.stages[stage.0 as usize].1
     }
 
-    /// Whether evaluation executes the body once its subterms wait. `exit` is what a program ends with, no rule executes it.
+    /// Whether evaluation executes the body once its subterms wait.
     pub fn is_redex(&self, body: &BodyNode) -> bool {
-        let is_exit = matches!(body, BodyNode::Apply { callee: Value::Const(Const::Prim(Prim::Exit)), .. });
-        !is_exit && self.is_active(body.stage())
+        let waits = matches!(body, BodyNode::Apply { callee: Value::Const(callee), .. } if callee.waits());
+        !waits && self.is_active(body.stage())
     }
 
     /// The judgment A: whether the expression is active, while all its variables are unbound.

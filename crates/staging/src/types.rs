@@ -13,6 +13,9 @@ pub enum TyNode {
     Bool,
     Int,
     Float,
+    Double,
+    /// A literal that `print` takes.
+    Text,
     Stage,
     Fn(Box<[Ty]>),
     /// Of numbers or `bool`s.
@@ -24,7 +27,7 @@ pub enum TyNode {
     Same(Ty),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Types {
     nodes: Vec<TyNode>,
 }
@@ -74,6 +77,8 @@ impl Types {
                 (TyNode::Bool, TyNode::Bool)
                 | (TyNode::Int, TyNode::Int)
                 | (TyNode::Float, TyNode::Float)
+                | (TyNode::Double, TyNode::Double)
+                | (TyNode::Text, TyNode::Text)
                 | (TyNode::Stage, TyNode::Stage) => (a, b),
                 (TyNode::Array(of_a), TyNode::Array(of_b)) => {
                     work.push((*of_a, *of_b));
@@ -99,6 +104,8 @@ impl Types {
             TyNode::Bool => "bool".into(),
             TyNode::Int => "int".into(),
             TyNode::Float => "float".into(),
+            TyNode::Double => "double".into(),
+            TyNode::Text => "text".into(),
             TyNode::Stage => "stage".into(),
             TyNode::Fn(_) | TyNode::Array(_) if depth == MAX_SHOWN => "…".into(),
             TyNode::Array(of) => format!("[{}]", self.show_within(of, depth + 1)),

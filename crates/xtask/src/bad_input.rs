@@ -27,12 +27,32 @@ const MAX_FAULTS: usize = 5;
 /// The stack in bytes with which the `nyala` command works.
 const STACK: usize = 256 << 20;
 
-/// Makes and reads `max_inputs` inputs, or fewer if the time is over. Says every input that fails. With `is_own`, inputs are
-/// made of the programs in `fuzz/` only, so that a seed stands for the same input whatever else changes.
-pub fn run(first: u64, time: Duration, max_inputs: u64, is_own: bool, say: &dyn Fn(String)) -> Tally {
+/// What inputs are made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// All programs in Impala.
+    Impala,
+    /// The programs in `fuzz/` only, so that a seed stands for the same input whatever else changes.
+    Own,
+    /// Programs in DeepCPS and Staged-C.
+    Staged,
+}
+
+impl From {
+    fn flag(self) -> Option<&'static str> {
+        match self {
+            From::Impala => None,
+            From::Own => Some("--own"),
+            From::Staged => Some("--staged"),
+        }
+    }
+}
+
+/// Makes and reads `max_inputs` inputs, or fewer if the time is over. Says every input that fails.
+pub fn run(first: u64, time: Duration, max_inputs: u64, from: From, say: &dyn Fn(String)) -> Tally {
     let folder = root().join("target/bad_input");
     let mut tally = Tally::default();
-    match watch(first, (time, max_inputs), is_own, &folder, &mut tally, say) {
+    match watch(first, (time, max_inputs), from, &folder, &mut tally, say) {
         Ok(n) => say(format!("{n} bad inputs read, {} of them with faults", tally.failed)),
         Err(e) => {
             tally.failed += 1;
@@ -47,14 +67,14 @@ pub fn run(first: u64, time: Duration, max_inputs: u64, is_own: bool, say: &dyn 
 fn watch(
     first: u64,
     (time, max): (Duration, u64),
-    is_own: bool,
+    from: From,
     folder: &Path,
     tally: &mut Tally,
     say: &dyn Fn(String),
 ) -> Result<u64, String> {
     let io = |e: std::io::Error| format!("{}: {e}", folder.display());
     std::fs::create_dir_all(folder).map_err(io)?;
-    let corpus = Corpus::new(is_own);
+    let corpus = Corpus::new(from);
     let start = Instant::now();
     let mut seed = first;
     loop {
@@ -62,8 +82,7 @@ fn watch(
         let note = folder.join(format!("seed-{first}-{}", std::process::id()));
         let (seconds, left) = (seconds.to_string(), (first.saturating_add(max).saturating_sub(seed)).to_string());
         let args = ["--front", "--seed", &seed.to_string(), "--seconds", &seconds, "--programs", &left, "--note"];
-        let own = is_own.then_some("--own");
-        let Some(fault) = child(|c| c.args(args).arg(&note).args(own))? else {
+        let Some(fault) = child(|c| c.args(args).arg(&note).args(from.flag()))? else {
             seed = read_note(&note).unwrap_or(seed) + 1;
             std::fs::remove_file(&note).map_err(io)?;
             return Ok(seed - first);
@@ -71,8 +90,9 @@ fn watch(
         seed = read_note(&note).ok_or("the process that reads bad input does not start")?;
         tally.failed += 1;
         say(format!("FAILED bad input, seed {seed}: {fault}"));
-        let path = folder.join(format!("{seed}.impala"));
-        say(reduce_to(&path, mutate::input(seed, &corpus), &fault).map_err(io)?);
+        let (ending, input) = mutate::input(seed, &corpus);
+        let path = folder.join(format!("{seed}.{ending}"));
+        say(reduce_to(&path, input, &fault).map_err(io)?);
         seed += 1;
         if tally.failed >= MAX_FAULTS || seed >= first.saturating_add(max) || start.elapsed() >= time {
             let _ = std::fs::remove_file(&note);
@@ -131,16 +151,16 @@ pub fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<S
 const FAULT: i32 = 10;
 
 /// Reads inputs with seeds from `seed` on. Called in the other process.
-pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, is_own: bool, note: &Path) -> Result<bool, String> {
-    let corpus = Corpus::new(is_own);
+pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, from: From, note: &Path) -> Result<bool, String> {
+    let corpus = Corpus::new(from);
     let start = Instant::now();
     let mut note = std::fs::File::create(note).map_err(|e| format!("cannot write {}: {e}", note.display()))?;
     watched(TIME_LIMIT, move |started| {
         for seed in seed..=seed.saturating_add(max_inputs.saturating_sub(1)) {
             let _ = note.rewind().and_then(|()| write!(note, "{seed:020}"));
-            let input = mutate::input(seed, &corpus);
+            let (ending, input) = mutate::input(seed, &corpus);
             started();
-            examine_or_exit(|| examine(&input));
+            examine_or_exit(|| examine(ending, &input));
             if start.elapsed() >= time {
                 break;
             }
@@ -152,9 +172,10 @@ pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, is_own: bool, not
 pub fn read_file(path: &Path) -> Result<bool, String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("impala").to_string();
     watched(TIME_LIMIT, move |started| {
         started();
-        examine_or_exit(|| examine(&text));
+        examine_or_exit(|| examine(&ending, &text));
     })
 }
 
@@ -170,7 +191,11 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
     let folder = root().join("target/bad_input");
     std::fs::create_dir_all(&folder).map_err(io)?;
     let input = String::from_utf8_lossy(&std::fs::read(&path).map_err(io)?).into_owned();
-    println!("{}", reduce_to(&folder.join("file.impala"), input, &fault).map_err(io)?);
+    println!(
+        "{}",
+        reduce_to(&folder.join("file").with_extension(path.extension().unwrap_or_default()), input, &fault)
+            .map_err(io)?
+    );
     Ok(false)
 }
 
@@ -232,9 +257,11 @@ fn memory() -> Option<u64> {
 }
 
 /// Reads an input with the parser, the checker and the lowering. Returns what they do wrong.
-fn examine(text: &str) -> Result<(), String> {
-    const NAME: &str = "bad_input.impala";
-    let front = FrontEnd::new(Options { verify: true, ..Options::default() }, Files::of(NAME, text));
+fn examine(ending: &str, text: &str) -> Result<(), String> {
+    let name = format!("bad_input.{ending}");
+    // Staging of a program that does not end takes a time that is in proportion to its budget.
+    let pe_budget = if nyala_driver::is_staged(&name) { 0.02 } else { 1.0 };
+    let front = FrontEnd::new(Options { verify: true, pe_budget, ..Options::default() }, Files::of(&name, text));
     for tree in front.trees().all() {
         nyala_syntax::print(tree);
     }
@@ -261,7 +288,7 @@ fn examine(text: &str) -> Result<(), String> {
             }
         }
         // An error in a library is not the fault of the program that uses it.
-        if d.primary.span.is_none() || report.sources.name(d.primary.span.file) != NAME {
+        if d.primary.span.is_none() || report.sources.name(d.primary.span.file) != name {
             let place = report.sources.place(d.primary.span);
             return Err(format!("`{}` is about a place the user did not write\n{}: {place}", d.code, shown()));
         }
@@ -270,21 +297,21 @@ fn examine(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The programs that inputs are made from.
-fn programs() -> Vec<PathBuf> {
-    fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
+/// The programs that inputs are made from, in folders and of that ending.
+fn programs(folders: &[&str], ending: &str) -> Vec<PathBuf> {
+    fn collect(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                collect(&path, out);
-            } else if path.extension().is_some_and(|e| e == "impala") {
+                collect(&path, ending, out);
+            } else if path.extension().is_some_and(|e| e == ending) {
                 out.push(path);
             }
         }
     }
     let mut out = Vec::new();
-    for folder in ["tests", "examples", "lib"] {
-        collect(&root().join(folder), &mut out);
+    for folder in folders {
+        collect(&root().join(folder), ending, &mut out);
     }
     out.sort();
     out

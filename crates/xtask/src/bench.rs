@@ -1,5 +1,5 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the loop of editing, the blur against C, parallel
-//! loops, matrix products, sorting, lanes, specialized interpreters, variants made at run time, Python, rays, alignments, evaluation at
+//! loops, matrix products, sorting, stages, lanes, specialized interpreters, variants made at run time, Python, rays, alignments, evaluation at
 //! compile time, growth of compile times with large programs.
 //!
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
@@ -18,6 +18,7 @@ mod pictures;
 mod rays;
 mod slopes;
 mod sort;
+mod staging;
 mod suites;
 mod text;
 
@@ -112,6 +113,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("sort") {
         let block = sort::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("staging") {
+        let block = staging::run()?;
         print!("{block}");
         out.push_str(&block);
     }

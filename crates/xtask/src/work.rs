@@ -87,7 +87,10 @@ impl Phase {
         let said = Mutex::new(Vec::new());
         let say = |text: String| said.lock().unwrap_or_else(|e| e.into_inner()).push(text);
         let tally = match self.name {
-            "input" => bad_input::run(first.wrapping_add(before), Duration::MAX, count, !is_fresh, &say),
+            "input" => {
+                let from = if is_fresh { bad_input::From::Impala } else { bad_input::From::Own };
+                bad_input::run(first.wrapping_add(before), Duration::MAX, count, from, &say)
+            }
             "patterns" => random_patterns::run(first.wrapping_add(before), Duration::MAX, count, &say),
             "faults" => random::faults::run(first.wrapping_add(before), Duration::MAX, count, &say),
             _ => {

@@ -405,7 +405,9 @@ pub(super) fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<
             // Symbolic links could form cycles.
             if path.is_dir() && !path.is_symlink() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|e| e == "impala") {
+            } else if path.extension().is_some_and(|e| e == "impala")
+                || path.to_str().is_some_and(nyala_driver::is_staged)
+            {
                 found.push(path);
             }
         }

@@ -1,6 +1,6 @@
-//! A value does not have the type that is expected at its place, in a program in DeepCPS.
+//! A value does not have the type that is expected at its place, in a program in DeepCPS or Staged-C.
 //!
-//! Types are `bool`, `int`, `float`, `stage`, and `fn[…]` with the types of parameters. Where a parameter has none, its uses determine it. Any value may
+//! Types of DeepCPS are `bool`, `int`, `float`, `double`, `stage`, and `fn[…]` with the types of parameters. Where a parameter has none, its uses determine it. Any value may
 //! be passed as a `stage`: only whether it is known counts. An integer literal becomes a `float` where one is known to be expected.
 //!
 //! ```text
@@ -44,4 +44,41 @@ pub fn undetermined(span: Span, name: &str) -> Diagnostic {
 
 pub fn operand(span: Span, operator: &str, found: &str) -> Diagnostic {
     Diagnostic::error("staging-type", span, format!("`{operator}` takes no `{found}`"))
+}
+
+/// Types as the graph has them.
+pub fn foreign(span: Span, name: &str, found: &str, expected: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("`{name}` is `{found}` there, expected `{expected}`"))
+        .hint("declare it with the types that it has in Impala: `int` is `i32`, `float*` and `[float]` are `&[f32]`")
+}
+
+/// In Staged-C.
+pub fn needs_cast(span: Span, found: &str) -> Diagnostic {
+    mismatch(span, found, "int").hint("convert it, toward zero: `int(…)`")
+}
+
+pub fn no_array(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found `{found}`, expected an array")).label("has an index")
+}
+
+pub fn arguments_in_c(span: Span, found: usize, expected: usize) -> Diagnostic {
+    let plural = if found == 1 { "" } else { "s" };
+    Diagnostic::error("staging-type", span, format!("found {found} argument{plural}, expected {expected}"))
+}
+
+pub fn no_result(span: Span, expected: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found no result, expected `{expected}`"))
+        .hint("write `return` with a value on all ways through the function")
+}
+
+pub fn a_result(span: Span) -> Diagnostic {
+    Diagnostic::error("staging-type", span, "found a result in a function that has none, of type `void`")
+}
+
+pub fn no_variable(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found `{found}`, expected the type of a value"))
+}
+
+pub fn stage_assigned(span: Span) -> Diagnostic {
+    Diagnostic::error("staging-type", span, "a stage can't be assigned").hint("declare another one: `stage t = …;`")
 }

@@ -2,7 +2,7 @@
 
 use crate::random::Rng;
 use nyala_base::{Sink, Sources};
-use nyala_staging::{Limits, deepcps, evaluate};
+use nyala_staging::{Limits, evaluate};
 
 const WORDS: [&str; 48] = [
     "let",
@@ -60,7 +60,7 @@ fn read(text: String) {
     let file = sources.add("t.deepcps", text);
     let mut sink = Sink::default();
     let limits = Limits { steps: 2_000, size: 100_000 };
-    let residual = deepcps::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, file, &mut sink)
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
         .map(|residual| residual.print(&[]));
     assert_eq!(residual.is_none(), sink.has_errors(), "{}", sources.text(file));

@@ -1,21 +1,23 @@
-//! Programs in `tests/deepcps`, the listings of the seed among them: what is left of each, or its diagnostics, is the file beside it.
+//! Programs in `tests/deepcps` and `tests/stagedc`, the listings of the seed among them: what is left of each, or its diagnostics, is the file beside it.
 //!
 //! A line `//! residual NAME…` says which of the exported functions are shown. `UPDATE_EXPECT=1` writes the files.
 
 use expect_test::expect_file;
 use nyala_base::{Sink, Sources};
-use nyala_staging::{Limits, deepcps, evaluate, machine, print, reference};
+use nyala_staging::{Limits, evaluate, machine, print, reference};
 use std::path::PathBuf;
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/deepcps")
+fn folder(program: &str) -> PathBuf {
+    let language = program.rsplit('.').next().unwrap_or_default();
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(language)
 }
 
 pub fn programs() -> Vec<(String, String)> {
-    let mut programs: Vec<_> = std::fs::read_dir(folder())
-        .expect("the folder")
+    let files = |language| std::fs::read_dir(folder(language)).expect("the folder");
+    let mut programs: Vec<_> = files("deepcps")
+        .chain(files("stagedc"))
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "deepcps"))
+        .filter(|path| path.extension().is_some_and(|e| e != "residual"))
         .map(|path| {
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
             (name, std::fs::read_to_string(&path).expect("a text"))
@@ -31,7 +33,7 @@ fn residual(name: &str, text: &str, limits: Limits) -> String {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let mut sink = Sink::default();
-    let residual = deepcps::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, file, &mut sink)
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
         .map_or(String::new(), |residual| residual.print(&only));
     let diagnostics: String = sink.diagnostics.iter().map(|d| d.render(&sources, false)).collect();
@@ -43,7 +45,7 @@ fn residual(name: &str, text: &str, limits: Limits) -> String {
 fn programs_have_the_residuals_beside_them() {
     let limits = Limits { steps: 100_000, ..Limits::default() };
     for (name, text) in programs() {
-        expect_file![folder().join(&name).with_extension("residual")].assert_eq(&residual(&name, &text, limits));
+        expect_file![folder(&name).join(&name).with_extension("residual")].assert_eq(&residual(&name, &text, limits));
     }
 }
 
@@ -56,7 +58,7 @@ fn machine_does_what_the_rules_say_of_programs() {
         let read = || {
             let mut sources = Sources::new();
             let file = sources.add(&*name, &*text);
-            deepcps::read(&sources, file, &mut Sink::default())
+            nyala_staging::read(&sources, file, &mut Sink::default())
         };
         let (Some(mut by_rules), Some(mut by_machine)) = (read(), read()) else { continue };
         let limits = Limits { steps: 3_000, size: 1_000_000 };
@@ -75,22 +77,25 @@ fn machine_does_what_the_rules_say_of_programs() {
 #[test]
 fn the_page_shows_what_is_left() {
     let page = include_str!("../../../../docs/staging.md");
-    let block = |rest: &str| rest.split("\n```").next().unwrap_or_default().trim_start().to_string() + "\n";
-    let mut shown = 0;
-    for rest in page.split("```deepcps").skip(1) {
-        let program = block(rest);
-        let text = rest.split_once("```text").filter(|_| !rest.contains("```deepcps")).map(|(_, rest)| block(rest));
-        let expected = text.unwrap_or_default();
+    let mut shown = Vec::new();
+    // Behind an opening fence: the program, the text to the next fence, and that one.
+    let fences: Vec<&str> = page.split("```").collect();
+    for i in (1..fences.len()).step_by(2) {
+        let Some((language @ ("deepcps" | "stagedc"), program)) = fences[i].split_once('\n') else { continue };
+        let expected = match fences.get(i + 2).and_then(|f| f.split_once('\n')) {
+            Some(("text", text)) => text,
+            _ => "",
+        };
         let names: Vec<&str> = expected.lines().filter_map(|l| l.strip_prefix("let ")?.split(' ').next()).collect();
         let program = format!("//! residual {}\n{program}", names.join(" "));
-        let found = residual("page.deepcps", &program, Limits::default());
+        let found = residual(&format!("page.{language}"), &program, Limits::default());
         assert!(!found.contains("error["), "{found}");
         if !names.is_empty() {
             assert_eq!(found, expected);
-            shown += 1;
+            shown.push(language);
         }
     }
-    assert_eq!(shown, 1);
+    assert_eq!(shown, ["stagedc", "deepcps"]);
 }
 
 /// The first program of an explanation has the fault, the one under `## Instead` does not.

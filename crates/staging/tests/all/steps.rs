@@ -107,3 +107,23 @@ fn ten_thousand_bodies_stay_in_a_chain() {
         assert!(text.contains(&format!("out {} ()", 2 * i)), "{i}");
     }
 }
+
+/// Steps a second, for a developer: `cargo test --release -p nyala-staging -- --ignored --nocapture speed`.
+#[test]
+#[ignore = "measures, and says nothing about faults"]
+fn speed() {
+    for (name, text) in [("waiting", waiting(100_000)), ("looping", looping(300_000)), ("nested", nested(50_000))] {
+        let mut sources = Sources::new();
+        let file = sources.add("t.deepcps", text);
+        let read = std::time::Instant::now();
+        let program = deepcps::read(&sources, file, &mut Sink::default()).expect("a program");
+        let (read, start) = (read.elapsed(), std::time::Instant::now());
+        let outcome = evaluate::evaluate(program, Limits::default(), &mut Sink::default()).expect("ends").outcome;
+        let time = start.elapsed().as_secs_f64();
+        println!(
+            "{name}: {:.2} million steps/s, {} steps, read in {read:?}",
+            outcome.steps as f64 / time / 1e6,
+            outcome.steps
+        );
+    }
+}

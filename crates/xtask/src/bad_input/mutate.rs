@@ -1,8 +1,19 @@
 //! Makes inputs: random characters, random tokens, programs with a few changes.
 
+use super::From;
 use crate::random::Rng;
+use std::path::PathBuf;
 
 pub struct Corpus {
+    /// Seeds have them in turns.
+    languages: Vec<Language>,
+}
+
+struct Language {
+    /// Of its files' names.
+    ending: &'static str,
+    /// Words and symbols that programs consist of.
+    tokens: &'static str,
     programs: Vec<Vec<String>>,
     /// The number of programs that are made for this purpose. They come first, and are chosen more often.
     n_own: usize,
@@ -11,21 +22,41 @@ pub struct Corpus {
 /// Limit on the pieces of a program; larger ones are cut off.
 const MAX_PIECES: usize = 6000;
 
-/// Words and symbols that programs consist of.
 const TOKENS: &str = "as asm do else enum extern false fn for if impl in let match mod mut priv pub simd static struct \
     trait true type typeof while with use self super Self return break continue _ i32 u8 u64 f32 f16 bool main T x \
     ( ) [ ] { } , ; : :: . .. -> => @ @@ $ ? ~ ! = += -= <<= || && == != < <= > >= | ^ & << >> + - * / % ++ -- \
     0 1 -1 2147483648 340282366920938463463374607431768211455 1.5 1e999 0x 'a' \"text\" \"C\" \"thorin\" \"device\" \
     // /* */ \" ' \\ # ä";
 
+const DEEPCPS: &str = "let fix def extern fn stage bool int float double f g x y k ( ) ( ) { } { } [ ] , : @ & | ! + - * / mod and or not \
+    == != < <= > >= if exit print put at shift sqrt to_float to_double to_int min pow neg 0 1 -1 2147483648 1.5 1e999 true false always \
+    never \"text\" // \" ä";
+
+const STAGED_C: &str = "void bool int float double stage extern if else for while return break continue always never true false f g x y \
+    ( ) [ ] { } , ; : ? @ & | ! + - * / % && || == != < <= > >= = += -= *= /= %= ++ -- . 0 1 2147483648 1.5 1.5f 1e999 \"text\" print sqrt \
+    min pow // /* */ \" ä";
+
 impl Corpus {
-    /// The programs that are made for this purpose, and those of the whole project unless `is_own`.
-    pub fn new(is_own: bool) -> Corpus {
+    /// The programs that are made for this purpose, and others.
+    pub fn new(from: From) -> Corpus {
         let own = [include_str!("../../../../fuzz/syntax.impala"), include_str!("../../../../fuzz/generics.impala")];
-        let others = if is_own { Vec::new() } else { super::programs() };
-        let texts = others.into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
-        let programs = own.map(String::from).into_iter().chain(texts);
-        Corpus { programs: programs.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect(), n_own: own.len() }
+        let language = |ending, tokens, own: &[&str], others: Vec<PathBuf>| {
+            let texts = others.into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
+            let programs = own.iter().map(|t| t.to_string()).chain(texts);
+            let programs: Vec<_> = programs.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect();
+            Language { ending, tokens, programs, n_own: own.len() }
+        };
+        let staged = |ending, tokens| {
+            language(ending, tokens, &[], super::programs(&["crates/staging/tests", "bench/staging"], ending))
+        };
+        let languages = match from {
+            From::Own => vec![language("impala", TOKENS, &own, Vec::new())],
+            From::Impala => {
+                vec![language("impala", TOKENS, &own, super::programs(&["tests", "examples", "lib"], "impala"))]
+            }
+            From::Staged => vec![staged("deepcps", DEEPCPS), staged("stagedc", STAGED_C)],
+        };
+        Corpus { languages }
     }
 }
 
@@ -54,15 +85,17 @@ pub fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// The input that a seed stands for.
-pub fn input(seed: u64, corpus: &Corpus) -> String {
+/// The input that a seed stands for, and the ending of its file's name.
+pub fn input(seed: u64, corpus: &Corpus) -> (&'static str, String) {
     let mut rng = Rng::new(seed);
-    match rng.below(20) {
+    let corpus = &corpus.languages[seed as usize % corpus.languages.len()];
+    let text = match rng.below(20) {
         0 => characters(&mut rng),
-        1 => tokens(&mut rng),
+        1 => tokens(&mut rng, corpus),
         2 => bytes(&mut rng, corpus),
         _ => changed(&mut rng, corpus),
-    }
+    };
+    (corpus.ending, text)
 }
 
 fn characters(rng: &mut Rng) -> String {
@@ -75,23 +108,23 @@ fn characters(rng: &mut Rng) -> String {
     (0..n).map(|_| random(rng)).collect()
 }
 
-fn tokens(rng: &mut Rng) -> String {
+fn tokens(rng: &mut Rng, corpus: &Language) -> String {
     let n = rng.below(600);
     let mut out = String::new();
     for _ in 0..n {
-        out.push_str(token(rng));
+        out.push_str(token(rng, corpus));
         out.push_str(["", " ", " ", " ", "\n"][rng.below(5)]);
     }
     out
 }
 
-fn token(rng: &mut Rng) -> &'static str {
-    let n = TOKENS.split_whitespace().count();
-    TOKENS.split_whitespace().nth(rng.below(n)).unwrap_or(";")
+fn token(rng: &mut Rng, corpus: &Language) -> &'static str {
+    let n = corpus.tokens.split_whitespace().count();
+    corpus.tokens.split_whitespace().nth(rng.below(n)).unwrap_or(";")
 }
 
 /// A random program with changed bytes.
-fn bytes(rng: &mut Rng, corpus: &Corpus) -> String {
+fn bytes(rng: &mut Rng, corpus: &Language) -> String {
     let mut bytes = program(rng, corpus).concat().into_bytes();
     for _ in 0..1 + rng.below(8) {
         let at = rng.below(bytes.len());
@@ -106,9 +139,9 @@ fn bytes(rng: &mut Rng, corpus: &Corpus) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn program(rng: &mut Rng, corpus: &Corpus) -> Vec<String> {
+fn program(rng: &mut Rng, corpus: &Language) -> Vec<String> {
     let n = corpus.programs.len();
-    let which = if rng.chance(25) { rng.below(corpus.n_own) } else { rng.below(n) };
+    let which = if corpus.n_own > 0 && rng.chance(25) { rng.below(corpus.n_own) } else { rng.below(n) };
     let Some(all) = corpus.programs.get(which) else { return vec![";".into()] };
     let start = if all.len() > MAX_PIECES { rng.below(all.len() - MAX_PIECES) } else { 0 };
     all[start..].iter().take(MAX_PIECES).cloned().collect()
@@ -148,7 +181,7 @@ fn group(rng: &mut Rng, pieces: &[String]) -> std::ops::Range<usize> {
     open..open + 1
 }
 
-fn changed(rng: &mut Rng, corpus: &Corpus) -> String {
+fn changed(rng: &mut Rng, corpus: &Language) -> String {
     let mut pieces = program(rng, corpus);
     // Most inputs have one or two changes.
     let n = [1, 1, 1, 2, 2, 3, 5, 10][rng.below(8)];
@@ -161,7 +194,7 @@ fn changed(rng: &mut Rng, corpus: &Corpus) -> String {
     pieces.concat()
 }
 
-fn change(rng: &mut Rng, pieces: &mut Vec<String>, corpus: &Corpus) {
+fn change(rng: &mut Rng, pieces: &mut Vec<String>, corpus: &Language) {
     let at = place(rng, pieces);
     let is_word = |p: &&String| p.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     match rng.below(16) {
@@ -171,8 +204,8 @@ fn change(rng: &mut Rng, pieces: &mut Vec<String>, corpus: &Corpus) {
             let other = place(rng, pieces);
             pieces.swap(at, other);
         }
-        3 | 4 => pieces[at] = token(rng).into(),
-        5 => pieces.insert(at, format!(" {} ", token(rng))),
+        3 | 4 => pieces[at] = token(rng, corpus).into(),
+        5 => pieces.insert(at, format!(" {} ", token(rng, corpus))),
         // Replaces a name by another name, or a number by another number, to test the checker.
         6..=8 => {
             let words: Vec<&String> = pieces.iter().filter(is_word).collect();

@@ -1,4 +1,4 @@
-//! Programs in DeepCPS, as files `.deepcps` of the command: what becomes of them under each engine, and what is reported.
+//! Programs in DeepCPS and Staged-C, as files `.deepcps` and `.stagedc` of the command: what becomes of them under each engine, and what is reported.
 
 use crate::common::{Folder, nyala, root, sh, stderr};
 use std::path::Path;
@@ -84,6 +84,170 @@ entry():
 }
 ";
     assert_eq!(flat, expected, "{}", stderr(&output));
+}
+
+/// All forms of statements and expressions, computed with.
+const STATEMENTS: &str = "
+int mirror(int i, int n) { return i < 0 ? -i - 1 : i >= n ? 2*n - 1 - i : i; }
+int main() {
+  int s = 0;
+  for (int i = -3; i < 8; i++) {
+    if (i == 2) continue;
+    int m = mirror(i, 5);
+    while (m > 3) { m -= 1; if (m == 100) break; }
+    s += m * 10 + (i > 3 && 12 / i > 1 ? 1 : 0);
+  }
+  double d = 2.5;
+  float f = d * 2 + pow(2.0, 3);
+  return s + int(f) + int(max(1.0, d));
+}
+";
+
+#[test]
+fn every_engine_runs_staged_c() {
+    let folder = Folder::new("staged-c-runs");
+    let program = file(&folder, "statements.stagedc", STATEMENTS);
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine], &program);
+        assert_eq!(output.status.code(), Some(198), "{engine}: {}", stderr(&output));
+    }
+}
+
+/// Either language calls Impala's functions, and Impala theirs.
+#[test]
+fn other_code_is_called_and_calls() {
+    let folder = Folder::new("staging-other-code");
+    let impala = "
+extern fn cube(x: i32) -> i32 { x * x * x }
+extern fn total(a: &[f32], n: i32) -> f32 { let mut s = 0f; for i in range(0, n) { s += a(i); } s }
+extern \"C\" { fn pow5(i32) -> i32; fn cubes(i32) -> i32; fn sum3(&[f32]) -> f32; }
+fn main() -> i32 {
+    let mut a = [1f, 2f, 4f];
+    print_f32(sum3(&mut a)); println();
+    print_i32(pow5(3)); println();
+    cubes(4)
+}
+";
+    let impala = file(&folder, "both.impala", impala);
+    let staged = include_str!("../../../staging/tests/stagedc/other_code.stagedc");
+    let staged = file(&folder, "both.stagedc", staged).display().to_string();
+    let cube = file(&folder, "cube.impala", "extern fn cube(x: i32) -> i32 { x + 1 }").display().to_string();
+    let output_program = root().join("crates/staging/tests/deepcps/output.deepcps");
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine, &staged], &impala);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3.5\n3.5\n243\n", "{engine}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(65), "{engine}");
+        let output = run(&["run", "--engine", engine, &cube], &output_program);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(printed, "twice \"x\"\n71.41421352.5", "{engine}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(15), "{engine}");
+    }
+    for (text, code) in [
+        ("extern float cube(int x);\nfloat f(int x) { return cube(x); }", "staging-type"),
+        ("int cube(int x) { return x; }", "staging-name"),
+    ] {
+        let program = file(&folder, "fault.stagedc", text);
+        let said = stderr(&run(&["check", &cube], &program));
+        assert!(said.contains(&format!("error[{code}]")), "{said}");
+    }
+}
+
+#[test]
+fn queries_and_test_functions_are_tests() {
+    let program = root().join("crates/staging/tests/stagedc/queries.stagedc");
+    let output = run(&["test"], &program);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let expected = [
+        "5 passed, 2 failed, 0 skipped",
+        "queries.stagedc:5: `pow5(3) == 244`: every engine",
+        "queries.stagedc:20: `test_false`: every engine",
+        "warning[not-a-test]: `test_number`",
+    ];
+    for text in expected {
+        assert!(said.contains(text), "{text}\n{said}");
+    }
+    let folder = Folder::new("staging-tests");
+    let text = "//? twice(3) == 6\nlet twice (int x, fn[int] return) { x + x (y) return y }\n\
+        let test_twice (fn[bool] return) { twice 4 (y) y == 8 (ok) return ok }\n";
+    file(&folder, "t.deepcps", text);
+    let output = run(&["test"], &folder.path("."));
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// The programs of the bench: what is specialized has the results of what is not, and the transform that of its definition.
+#[test]
+fn specialized_programs_have_the_same_results() {
+    let folder = Folder::new("staging-bench");
+    let impala = "
+extern \"C\" {
+    fn plain_power(f32, i32) -> f32;
+    fn power72(f32) -> f32;
+    fn plain_convolve(&[f32], i32, &[f32], i32, &[f32]) -> ();
+    fn plain_convolve_mirror(&[f32], i32, &[f32], i32, &[f32]) -> ();
+    fn convolve5(&[f32], i32, &[f32]) -> ();
+    fn convolve5_mirror(&[f32], i32, &[f32]) -> ();
+    fn plain_fft(&[f32], i32) -> ();
+    fn fft_10(&[f32]) -> ();
+}
+fn near(a: f32, b: f32, most: f32) -> bool { a - b < most && b - a < most }
+static N = 1024;
+fn main() -> i32 {
+    let mut faults = 0;
+    if !near(power72(1.01f), plain_power(1.01f, 72), 1e-5f) { faults += 1; }
+    let mut a = [0f, ..2048]; let mut b = [0f, ..2048]; let mut c = [0f, ..2048];
+    for i in range(0, 2048) { a(i) = ((i * 37) % 101) as f32 * 0.01f; b(i) = 0f; c(i) = 0f; }
+    let k = [-1f, -2f, 0f, 2f, 1f];
+    convolve5(&a, N, &b); plain_convolve(&a, N, &k, 2, &c);
+    for i in range(0, N) { if !near(b(i), c(i), 1e-5f) { faults += 1; } }
+    if b(0) != 0f || b(2) == 0f { faults += 1; }
+    convolve5_mirror(&a, N, &b); plain_convolve_mirror(&a, N, &k, 2, &c);
+    for i in range(0, N) { if !near(b(i), c(i), 1e-5f) { faults += 1; } }
+    if !near(b(0), a(2) + 2f * a(1) - 2f * a(0) - a(1), 1e-5f) { faults += 1; }
+    for i in range(0, 2048) { b(i) = a(i); c(i) = a(i); }
+    fft_10(&b); plain_fft(&c, 2048);
+    for i in range(0, 2048) { if !near(b(i), c(i), 1e-3f) { faults += 1; } }
+    // The sum, and the real part at the frequency N / 4, of which the factors are 1, -i, -1, i.
+    let mut sum = 0f; let mut quarter = 0f;
+    for i in range(0, N) {
+        sum += a(2 * i);
+        quarter += if i % 4 == 0 { a(2 * i) } else if i % 4 == 1 { a(2 * i + 1) } else if i % 4 == 2 { -a(2 * i) } else { -a(2 * i + 1) };
+    }
+    if !near(b(0), sum, 1e-2f) { faults += 1; }
+    if !near(b(2 * N / 4), quarter, 1e-2f) && !near(b(2 * 3 * N / 4), quarter, 1e-2f) { faults += 1; }
+    faults
+}
+";
+    let impala = file(&folder, "results.impala", impala).display().to_string();
+    let output = run(&["run", &impala], &root().join("bench/staging/staged.stagedc"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+fn flat_of(folder: &Folder, text: &str, function: &str) -> String {
+    let output = run(&["emit", "--stage", "flat", "--fn", function], &file(folder, "program.stagedc", text));
+    assert!(output.status.success(), "{}", stderr(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Listing 9: what is left of (a) and (b) is the code of (c).
+#[test]
+fn listing_9c_is_what_is_left() {
+    let folder = Folder::new("staged-c-listing-9");
+    let staged = include_str!("../../../staging/tests/stagedc/listing_9.stagedc");
+    let by_hand = "
+void conv_spec(float* in, int size, float* out) {
+  for (int x=0; x<size; ++x) {
+    float v = 0;
+    v += in[x-1]*-1.0;
+    v += in[x+0]*0.0;
+    v += in[x+1]*1.0;
+    out[x] = v;
+  }
+}
+";
+    let [staged, by_hand] = [staged, by_hand].map(|text| flat_of(&folder, text, "conv_spec"));
+    assert_eq!(staged, by_hand);
+    assert_eq!(staged.matches("load(").count(), 3, "{staged}");
 }
 
 /// Written out, the type of the last parameter has 2^40 parts.

@@ -1,0 +1,132 @@
+//! What the front ends make: a term, with names, types and places for those who need them.
+//!
+//! Separate, since DeepCPS and Staged-C become the same.
+
+use crate::term::{Body, Terms, Var};
+use crate::types::{Ty, TyNode, Types};
+use nyala_base::{FileId, Sink, Sources, Span};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The languages, by the ending of a file's name.
+const LANGUAGES: [(&str, Reader); 2] = [(".deepcps", crate::deepcps::read), (".stagedc", crate::stagedc::read)];
+
+type Reader = fn(&Sources, FileId, &mut Sink) -> Option<Program>;
+
+fn reader(name: &str) -> Option<Reader> {
+    LANGUAGES.iter().find(|l| name.ends_with(l.0)).map(|l| l.1)
+}
+
+/// Whether a file of that name is a program of one of these languages.
+pub fn is_staged(name: &str) -> bool {
+    reader(name).is_some()
+}
+
+/// Reads a file, as DeepCPS unless its name says something else. `None`: what is wrong is in the sink.
+pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
+    reader(sources.name(file)).unwrap_or(crate::deepcps::read)(sources, file, sink)
+}
+
+/// A program that follows the rules of names and types.
+#[derive(Clone)]
+pub struct Program {
+    pub terms: Terms,
+    pub body: Body,
+    /// What the program ends with, if it ends with `let`s.
+    pub exports: Vec<Export>,
+    pub signatures: Signatures,
+    /// What is active at the same time runs in the order of places, as Staged-C has it, not the deepest first. It is the residual program that this is
+    /// said of: two bodies that evaluation executes have no effects.
+    pub in_order: bool,
+}
+
+/// A function that other code calls.
+pub struct Callable {
+    pub name: Arc<str>,
+    pub place: Span,
+    /// Its types in Impala: `(i32, &[f32]) -> f32`.
+    pub signature: String,
+}
+
+impl Program {
+    /// The exported functions that take and give numbers.
+    pub fn callables(&mut self) -> Vec<Callable> {
+        let mut found = Vec::new();
+        for Export { name, var, .. } in &self.exports {
+            let TyNode::Fn(params) = self.signatures.of(&self.terms, *var) else { continue };
+            let Some((&last, params)) = params.split_last() else { continue };
+            let params: Option<Vec<String>> = params.iter().map(|&p| self.signatures.impala(p)).collect();
+            let result = match self.signatures.get(last) {
+                TyNode::Fn(results) => match *results {
+                    [] => Some("()".to_string()),
+                    [result] => self.signatures.impala(result),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let (Some(params), Some(result)) = (params, result) {
+                let place = self.signatures.place(&self.terms, *var);
+                let signature = format!("({}) -> {result}", params.join(", "));
+                found.push(Callable { name: name.clone(), place, signature });
+            }
+        }
+        found
+    }
+}
+
+/// A function or value that the program makes available.
+#[derive(Clone, Debug)]
+pub struct Export {
+    pub name: Arc<str>,
+    /// Bound to it in the program, with its type and place.
+    pub var: Var,
+    /// Other code of the program uses it, too.
+    pub is_used: bool,
+}
+
+/// Types and places of the variables of the source. Copies of variables have those of their origins.
+#[derive(Clone)]
+pub struct Signatures {
+    pub(crate) types: Types,
+    /// The type of faulty code.
+    pub(crate) error: Ty,
+    pub(crate) of_vars: FxHashMap<Var, Ty>,
+    pub(crate) places: FxHashMap<Var, Span>,
+}
+
+impl Signatures {
+    /// The type of a variable; that of faulty code for one that is not of the source.
+    pub fn ty(&self, terms: &Terms, var: Var) -> Ty {
+        self.of_vars.get(&terms.origin(var)).copied().unwrap_or(self.error)
+    }
+
+    pub fn of(&mut self, terms: &Terms, var: Var) -> TyNode {
+        let ty = self.ty(terms, var);
+        self.types.get(ty)
+    }
+
+    pub fn get(&mut self, ty: Ty) -> TyNode {
+        self.types.get(ty)
+    }
+
+    /// A type of numbers as Impala has it.
+    fn impala(&mut self, ty: Ty) -> Option<String> {
+        let name = match self.get(ty) {
+            TyNode::Bool => "bool",
+            TyNode::Int => "i32",
+            TyNode::Float => "f32",
+            TyNode::Double => "f64",
+            TyNode::Array(element) => {
+                let is_array = matches!(self.get(element), TyNode::Array(_));
+                return self.impala(element).filter(|_| !is_array).map(|of| format!("&[{of}]"));
+            }
+            _ => return None,
+        };
+        Some(name.into())
+    }
+
+    /// Where the variable is declared.
+    pub fn place(&self, terms: &Terms, var: Var) -> Span {
+        self.places.get(&terms.origin(var)).copied().unwrap_or(Span::NONE)
+    }
+}

@@ -1,0 +1,644 @@
+//! Staged-C (section 5): functions in a part of C, with labels that say when a statement is executed, to a term of the calculus.
+//!
+//! Separate from [`c`](crate::c), which knows the grammar, and from DeepCPS, which has the same terms for another text. Here are functions, and bodies as they are made.
+//!
+//! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the function, a label `f` means `go`.
+//! `g = f<args>` passes on the `go` of `g`, so that of `f` only what waits for known values is executed before somebody calls `g`.
+//!
+//! **When a statement is executed.** Without a label, after the statement before it in the text (`*`), the first one at `go`. With a label, when that is true. A statement becomes
+//! calls in a row, each within the continuation of the one before it. An operation waits for the statement's stage and its operands. A call, `return` and a copy
+//! wait for the stage only: what they pass on may be unknown. So `*` is the stage of the continuation of the statement's last call.
+//!
+//! **Where control goes on.** A block ends, a loop goes on, a `void` function returns when the statements before the first label in it have been executed. What is behind
+//! a label is executed for itself. So a loop is unrolled although what has a label in it waits. What follows the loop has as its `*` that of the last statement of the last turn: loops pass this stage on, as `sfor` of Listing 8 does.
+//!
+//! **The earlier statement first.** A statement whose label is that of an earlier one is staged on the earlier one. In general the order of statements is that of places in the term,
+//! and evaluation executes nothing that has effects. So a residual program runs in the order of its places ([`Program::in_order`]).
+//!
+//! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go on, are functions that take the
+//! assigned variables.
+//!
+//! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
+//!
+//! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
+
+use crate::c::{Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Statement, StatementKind, Type, parse};
+use crate::diagnostics::{staging_name, staging_syntax, staging_type};
+use crate::prim::Prim;
+use crate::program::{Export, Program, Signatures};
+use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
+use crate::types::{Ty, TyNode, Types};
+use nyala_base::diagnostics::limitation;
+use nyala_base::{FileId, Sink, Sources, Span};
+use rustc_hash::FxHashMap;
+
+mod statements;
+mod values;
+
+/// Deeper stages get a name.
+const MAX_STAGE: u32 = 8;
+
+const VOID: Type = Type { base: Base::Void, pointers: 0 };
+const BOOL: Type = Type { base: Base::Bool, pointers: 0 };
+const INT: Type = Type { base: Base::Int, pointers: 0 };
+const FLOAT: Type = Type { base: Base::Float, pointers: 0 };
+const DOUBLE: Type = Type { base: Base::Double, pointers: 0 };
+const STAGE: Type = Type { base: Base::Stage, pointers: 0 };
+
+/// Reads a file. `None`: what is wrong is in the sink.
+pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
+    let functions = parse(file, sources.text(file), sink)?;
+    let mut terms = Terms::default();
+    let always = terms.stage(StageNode::Const(true));
+    let mut translator = Translator {
+        terms,
+        types: Types::default(),
+        basic: FxHashMap::default(),
+        of_vars: FxHashMap::default(),
+        places: FxHashMap::default(),
+        scope: Vec::new(),
+        names: FxHashMap::default(),
+        locals: Vec::new(),
+        functions: Vec::new(),
+        flow: Flow::new(always),
+        at: always,
+        ret: None,
+        has_labels: false,
+        loops: Vec::new(),
+        faults: Sink::default(),
+    };
+    let end = Span::new(file, sources.text(file).len(), sources.text(file).len());
+    let body = translator.program(&functions, end);
+    let failed = translator.faults.has_errors();
+    sink.diagnostics.append(&mut translator.faults.diagnostics);
+    let error = translator.types.add(TyNode::Error);
+    let Translator { terms, types, of_vars, places, .. } = translator;
+    let (body, exports) = body;
+    let signatures = Signatures { types, error, of_vars, places };
+    (!failed).then_some(Program { terms, body, exports, signatures, in_order: true })
+}
+
+/// A fault, which is reported.
+struct Reported;
+
+type Done<T> = Result<T, Reported>;
+
+#[derive(Clone, Copy)]
+struct Operand {
+    value: Value,
+    ty: Type,
+    span: Span,
+    /// Of a literal, which takes the type of the other operand.
+    exact: Option<f64>,
+    /// Bound by the statement itself.
+    is_new: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Entity {
+    Local(usize),
+    Function(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Local {
+    ty: Type,
+    /// `None` until it is assigned.
+    value: Option<Value>,
+}
+
+struct Known<'s> {
+    name: &'s str,
+    ret: Type,
+    params: Vec<Type>,
+    /// Bound to it.
+    var: Var,
+    /// The invocation, within the function itself.
+    go: Option<Var>,
+    /// Of other code.
+    is_foreign: bool,
+    is_used: bool,
+}
+
+/// A call, the rest of the body is within one of its arguments.
+struct Pending {
+    stage: Stage,
+    callee: Callee,
+    args: Vec<Value>,
+    /// What is behind the rest.
+    after: Vec<Value>,
+    params: Vec<Var>,
+    own: Var,
+    span: Span,
+}
+
+enum Callee {
+    /// The rest is an argument.
+    Value(Value),
+    /// The rest is what is called.
+    Rest,
+    /// With the name that the arguments' only function has within itself.
+    Fix(Var, Lam),
+}
+
+/// The body that is being made.
+struct Flow {
+    pending: Vec<Pending>,
+    /// When the last statement has been executed.
+    last: Stage,
+    /// When all before the first label have been.
+    control: Stage,
+    has_labels: bool,
+    /// With a call that has no continuation.
+    end: Option<Body>,
+    /// Labels, with the stage behind the last statement that has them.
+    labels: Vec<(Vec<Var>, Stage)>,
+}
+
+impl Flow {
+    fn new(stage: Stage) -> Flow {
+        Flow { pending: Vec::new(), last: stage, control: stage, has_labels: false, end: None, labels: Vec::new() }
+    }
+}
+
+/// The loop around a statement.
+#[derive(Clone)]
+struct Loop {
+    exit: Var,
+    /// What goes on with the next turn; its locals, and whether it takes a stage.
+    next: Option<Var>,
+    carried: Vec<usize>,
+    is_staged: bool,
+}
+
+struct Translator<'s> {
+    terms: Terms,
+    types: Types,
+    basic: FxHashMap<(u32, u32), Ty>,
+    of_vars: FxHashMap<Var, Ty>,
+    places: FxHashMap<Var, Span>,
+    /// Names that are declared, in order, and what each means, the visible one last.
+    scope: Vec<&'s str>,
+    names: FxHashMap<&'s str, Vec<Entity>>,
+    locals: Vec<Local>,
+    functions: Vec<Known<'s>>,
+    flow: Flow,
+    /// The stage of what the statement executes next.
+    at: Stage,
+    /// What the function returns to, and its type.
+    ret: Option<(Var, Type)>,
+    /// A statement of the function has a label.
+    has_labels: bool,
+    loops: Vec<Loop>,
+    faults: Sink,
+}
+
+fn show(ty: Type) -> String {
+    format!("{}{}", ty.base.name(), "*".repeat(ty.pointers as usize))
+}
+
+fn is_number(ty: Type) -> bool {
+    ty.pointers == 0 && matches!(ty.base, Base::Int | Base::Float | Base::Double)
+}
+
+impl<'s> Translator<'s> {
+    // --- Variables, types and stages.
+
+    fn ty(&mut self, ty: Type) -> Ty {
+        if let Some(&known) = self.basic.get(&(ty.base as u32, ty.pointers)) {
+            return known;
+        }
+        let node = match (ty.pointers, ty.base) {
+            (0, Base::Bool) => TyNode::Bool,
+            (0, Base::Int) => TyNode::Int,
+            (0, Base::Float) => TyNode::Float,
+            (0, Base::Double) => TyNode::Double,
+            (0, Base::Stage) => TyNode::Stage,
+            (0, Base::Void) => TyNode::Error,
+            _ => TyNode::Array(self.ty(Type { pointers: 0, ..ty })),
+        };
+        let made = self.types.add(node);
+        self.basic.insert((ty.base as u32, ty.pointers), made);
+        made
+    }
+
+    fn fn_ty(&mut self, params: &[Type]) -> Ty {
+        let params: Vec<Ty> = params.iter().map(|&p| self.ty(p)).collect();
+        self.types.add(TyNode::Fn(params.into()))
+    }
+
+    fn var(&mut self, name: &str, ty: Ty, place: Span) -> Var {
+        let var = self.terms.var(Some(name.into()));
+        self.of_vars.insert(var, ty);
+        self.places.insert(var, place);
+        var
+    }
+
+    fn stage_var(&mut self) -> Var {
+        self.terms.var(Some("s".into()))
+    }
+
+    fn of_var(&mut self, var: Var) -> Stage {
+        self.terms.stage(StageNode::Var(var))
+    }
+
+    fn of_value(&mut self, value: Value) -> Stage {
+        match value {
+            Value::Var(x) => self.of_var(x),
+            Value::Const(Const::Stage(known)) => self.terms.stage(StageNode::Const(known)),
+            _ => self.terms.stage(StageNode::Const(true)),
+        }
+    }
+
+    fn has_conjunct(&self, stage: Stage, of: Stage) -> bool {
+        match self.terms.stage_node(stage) {
+            _ if stage == of => true,
+            StageNode::Var(x) => self.terms.stage_node(of) == StageNode::Var(x),
+            StageNode::And(a, b) => self.has_conjunct(a, of) || self.has_conjunct(b, of),
+            _ => false,
+        }
+    }
+
+    /// Labels have been checked, and what is added to them is short.
+    fn both(&mut self, a: Stage, b: Stage) -> Stage {
+        if self.has_conjunct(a, b) {
+            a
+        } else if self.has_conjunct(b, a) {
+            b
+        } else {
+            self.terms.stage(StageNode::And(a, b))
+        }
+    }
+
+    fn with_value(&mut self, stage: Stage, value: Value) -> Stage {
+        match value {
+            Value::Var(_) => {
+                let known = self.of_value(value);
+                self.both(stage, known)
+            }
+            _ => stage,
+        }
+    }
+
+    fn always(&mut self) -> Stage {
+        self.terms.stage(StageNode::Const(true))
+    }
+
+    // --- Bodies.
+
+    fn push(&mut self, stage: Stage, callee: Callee, args: Vec<Value>, params: Vec<Var>, span: Span) -> Var {
+        let own = self.stage_var();
+        self.flow.pending.push(Pending { stage, callee, args, after: Vec::new(), params, own, span });
+        self.flow.last = self.of_var(own);
+        own
+    }
+
+    /// The last call of a body.
+    fn end(&mut self, stage: Stage, callee: Value, args: Vec<Value>, span: Span) {
+        self.flow.end = Some(self.terms.apply(stage, callee, args, span));
+    }
+
+    /// The body that a flow has become.
+    fn close(&mut self, flow: Flow) -> Body {
+        let Some(mut body) = flow.end else { unreachable!("a body ends with a call") };
+        for Pending { stage, callee, mut args, after, params, own, span } in flow.pending.into_iter().rev() {
+            body = match callee {
+                Callee::Value(callee) => {
+                    args.push(Value::Lam(self.terms.lam(own, params, body)));
+                    args.extend(after);
+                    self.terms.apply(stage, callee, args, span)
+                }
+                Callee::Rest => {
+                    let rest = Value::Lam(self.terms.lam(own, params, body));
+                    self.terms.apply(stage, rest, args, span)
+                }
+                Callee::Fix(fixed, lam) => {
+                    let rest = Value::Lam(self.terms.lam(own, params, body));
+                    let of_fixed = self.of_var(fixed);
+                    let rest = self.terms.apply(of_fixed, rest, [Value::Var(fixed)], span);
+                    self.terms.fix(stage, fixed, lam, rest, span)
+                }
+            };
+        }
+        body
+    }
+
+    /// A function whose body `make` makes, beginning at `stage`.
+    fn lambda(
+        &mut self,
+        params: Vec<Var>,
+        own: Var,
+        stage: Stage,
+        make: impl FnOnce(&mut Self) -> Done<()>,
+    ) -> Done<Lam> {
+        let (flow, at) = self.enter(stage);
+        let made = make(self);
+        let inner = self.leave(flow, at);
+        made?;
+        let body = self.close(inner);
+        Ok(self.terms.lam(own, params, body))
+    }
+
+    fn enter(&mut self, stage: Stage) -> (Flow, Stage) {
+        let mut inner = Flow::new(stage);
+        inner.labels = self.flow.labels.clone();
+        (std::mem::replace(&mut self.flow, inner), std::mem::replace(&mut self.at, stage))
+    }
+
+    fn leave(&mut self, flow: Flow, at: Stage) -> Flow {
+        self.at = at;
+        std::mem::replace(&mut self.flow, flow)
+    }
+
+    /// A value that is known when the stage is true.
+    fn stage_value(&mut self, stage: Stage, span: Span) -> Value {
+        match self.terms.stage_node(stage) {
+            StageNode::Const(known) => Value::Const(Const::Stage(known)),
+            StageNode::Var(x) => Value::Var(x),
+            _ => {
+                let (last, control) = (self.flow.last, self.flow.control);
+                let own = self.push(stage, Callee::Rest, Vec::new(), Vec::new(), span);
+                let stage_ty = self.ty(STAGE);
+                self.of_vars.insert(own, stage_ty);
+                (self.flow.last, self.flow.control) = (last, control);
+                Value::Var(own)
+            }
+        }
+    }
+
+    fn shorten(&mut self, stage: Stage, span: Span) -> Stage {
+        if self.terms.stage_depth(stage) <= MAX_STAGE {
+            return stage;
+        }
+        let value = self.stage_value(stage, span);
+        self.of_value(value)
+    }
+
+    // --- Names.
+
+    fn declare(&mut self, name: &'s str, entity: Entity) {
+        self.scope.push(name);
+        self.names.entry(name).or_default().push(entity);
+    }
+
+    fn leave_scope(&mut self, mark: usize) {
+        for name in self.scope.drain(mark..) {
+            self.names.get_mut(name).and_then(Vec::pop);
+        }
+    }
+
+    fn declare_local(&mut self, name: &'s str, ty: Type, value: Option<Value>) {
+        self.locals.push(Local { ty, value });
+        self.declare(name, Entity::Local(self.locals.len() - 1));
+    }
+
+    fn entity(&self, name: &str) -> Option<Entity> {
+        self.names.get(name)?.last().copied()
+    }
+
+    fn fault<T>(&mut self, diagnostic: nyala_base::Diagnostic) -> Done<T> {
+        self.faults.push(diagnostic);
+        Err(Reported)
+    }
+
+    fn local(&mut self, name: &str, span: Span) -> Done<usize> {
+        match self.entity(name) {
+            Some(Entity::Local(local)) => Ok(local),
+            Some(Entity::Function(_)) => self.fault(staging_name::function(span, name)),
+            None => self.fault(staging_name::in_c(span, name)),
+        }
+    }
+
+    fn callee(&mut self, name: Name<'s>) -> Done<usize> {
+        match self.entity(name.text) {
+            Some(Entity::Function(function)) => Ok(function),
+            Some(Entity::Local(_)) => self.fault(staging_type::not_a_function(name.span, "number")),
+            None => self.fault(staging_name::in_c(name.span, name.text)),
+        }
+    }
+
+    // --- Functions.
+
+    fn known(&mut self, function: &Function<'s>, go: Option<Var>) -> Done<usize> {
+        for &(ty, name) in &function.params {
+            self.check_ty(ty, name.span)?;
+        }
+        if function.ty != VOID {
+            self.check_ty(function.ty, function.name.span)?;
+        }
+        let params: Vec<Type> = function.params.iter().map(|p| p.0).collect();
+        let is_foreign = matches!(function.body, FunctionBody::Foreign);
+        let mut all = if is_foreign { Vec::new() } else { vec![self.ty(STAGE)] };
+        all.extend(params.iter().map(|&p| self.ty(p)).collect::<Vec<Ty>>());
+        let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
+        let returns = self.fn_ty(&results);
+        all.push(returns);
+        let ty = self.types.add(TyNode::Fn(all.into()));
+        let var = self.var(function.name.text, ty, function.name.span);
+        self.functions.push(Known {
+            name: function.name.text,
+            ret: function.ty,
+            params,
+            var,
+            go,
+            is_foreign,
+            is_used: false,
+        });
+        Ok(self.functions.len() - 1)
+    }
+
+    /// Parameters, the stage of the call first and what the function returns to last. They are in scope from here on.
+    fn params(&mut self, function: &Function<'s>) -> (Vec<Var>, Var) {
+        let stage = self.ty(STAGE);
+        let go = self.var("go", stage, function.name.span);
+        let mut params = vec![go];
+        for &(ty, name) in &function.params {
+            let of = self.ty(ty);
+            let var = self.var(name.text, of, name.span);
+            self.declare_local(name.text, ty, Some(Value::Var(var)));
+            params.push(var);
+        }
+        let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
+        let ty = self.fn_ty(&results);
+        let ret = self.var("return", ty, function.name.span);
+        params.push(ret);
+        (params, ret)
+    }
+
+    /// The function that `f<args>` is, where `stage` is true as soon as it may be made.
+    fn special(&mut self, function: &Function<'s>, of: Name<'s>, args: &[Expr<'s>], stage: Stage) -> Done<Lam> {
+        let mark = self.scope.len();
+        let made = self.special_in_scope(function, of, args, stage);
+        self.leave_scope(mark);
+        made
+    }
+
+    fn special_in_scope(
+        &mut self,
+        function: &Function<'s>,
+        of: Name<'s>,
+        args: &[Expr<'s>],
+        stage: Stage,
+    ) -> Done<Lam> {
+        let generic = self.callee(of)?;
+        let (params, ret) = self.params(function);
+        let own = self.stage_var();
+        let Known { var, ret: result, is_foreign, .. } = self.functions[generic];
+        if is_foreign {
+            return self.fault(limitation::not_supported(
+                of.span,
+                "specialized functions of other code",
+                "call it: what it does is executed when the program runs",
+            ));
+        }
+        if result != function.ty {
+            return self.mismatch(of.span, result, function.ty);
+        }
+        let stage = self.with_value(stage, Value::Var(var));
+        let of_call = self.of_var(params[0]);
+        let go = Value::Var(params[0]);
+        self.lambda(params, own, stage, |t| {
+            let mut values = vec![go];
+            values.extend(t.pass(generic, args, of.span)?);
+            let mut results = Vec::new();
+            if result != VOID {
+                let ty = t.ty(result);
+                results.push(t.var("result", ty, of.span));
+            }
+            let returned: Vec<Value> = results.iter().map(|&r| Value::Var(r)).collect();
+            t.push(t.at, Callee::Value(Value::Var(var)), values, results, of.span);
+            let stage = t.both(t.flow.last, of_call);
+            t.end(stage, Value::Var(ret), returned, of.span);
+            Ok(())
+        })
+    }
+
+    fn local_function(&mut self, function: &Function<'s>) -> Done<()> {
+        let FunctionBody::Special(of, args) = &function.body else {
+            return self.fault(limitation::not_supported(
+                function.name.span,
+                "functions with bodies in functions",
+                "declare it before the function around it",
+            ));
+        };
+        let lam = self.special(function, *of, args, self.at)?;
+        let known = self.known(function, None)?;
+        let var = self.functions[known].var;
+        // Bound before `of` is, it would be made at each of its uses.
+        let generic = self.callee(*of)?;
+        let stage = self.with_value(self.at, Value::Var(self.functions[generic].var));
+        self.push(stage, Callee::Rest, vec![Value::Lam(lam)], vec![var], function.name.span);
+        self.declare(function.name.text, Entity::Function(known));
+        Ok(())
+    }
+
+    /// A function of the file. Its name is in scope then, even if something is wrong within it.
+    fn function(&mut self, function: &Function<'s>) -> Done<()> {
+        let stage = self.flow.last;
+        let span = function.name.span;
+        match &function.body {
+            FunctionBody::Foreign => {
+                let known = self.known(function, None)?;
+                let Known { ret, params, .. } = &self.functions[known];
+                if *ret == STAGE || params.contains(&STAGE) {
+                    return self.mismatch(span, STAGE, INT);
+                }
+                self.declare(function.name.text, Entity::Function(known));
+            }
+            FunctionBody::Special(of, args) => {
+                let always = self.always();
+                let made = self.special(function, *of, args, always);
+                let known = self.known(function, None)?;
+                self.declare(function.name.text, Entity::Function(known));
+                let var = self.functions[known].var;
+                self.push(stage, Callee::Rest, vec![Value::Lam(made?)], vec![var], span);
+            }
+            FunctionBody::Block(statements) => {
+                let inner = self.known(function, None)?;
+                let outer = self.known(function, None)?;
+                let mark = self.scope.len();
+                self.declare(function.name.text, Entity::Function(inner));
+                let (params, ret) = self.params(function);
+                self.functions[inner].go = Some(params[0]);
+                self.ret = Some((ret, function.ty));
+                self.has_labels = false;
+                let own = self.stage_var();
+                let start = self.of_var(params[0]);
+                let made = self.lambda(params, own, start, |t| {
+                    t.block(statements)?;
+                    if t.flow.end.is_none() {
+                        if function.ty != VOID {
+                            return t.fault(staging_type::no_result(span, &show(function.ty)));
+                        }
+                        let control = t.flow.control;
+                        let stage = if t.has_labels { t.with_value(control, Value::Var(ret)) } else { control };
+                        t.end(stage, Value::Var(ret), Vec::new(), span);
+                    }
+                    Ok(())
+                });
+                self.leave_scope(mark);
+                self.declare(function.name.text, Entity::Function(outer));
+                let lam = made?;
+                let (fixed, var) = (self.functions[inner].var, self.functions[outer].var);
+                let (callee, args) = if self.functions[inner].is_used {
+                    (Callee::Fix(fixed, lam), Vec::new())
+                } else {
+                    (Callee::Rest, vec![Value::Lam(lam)])
+                };
+                self.push(stage, callee, args, vec![var], span);
+            }
+        }
+        Ok(())
+    }
+
+    /// What other code calls, if it can: with what it is called as.
+    fn export(&mut self, function: &Function<'s>) -> Option<(Export, Var)> {
+        let Some(Entity::Function(known)) = self.entity(function.name.text) else { return None };
+        let Known { ret, var, is_used, is_foreign, .. } = self.functions[known];
+        let span = function.name.span;
+        let is_plain = |ty: Type| ty != STAGE && ty.base != Base::Stage;
+        if is_foreign || ret.pointers > 0 || !is_plain(ret) || !function.params.iter().all(|p| is_plain(p.0)) {
+            return None;
+        }
+        let mark = self.scope.len();
+        let (params, _) = self.params(function);
+        self.leave_scope(mark);
+        let call = self.terms.var(Some("call".into()));
+        let args: Vec<Value> = std::iter::once(call).chain(params[1..].iter().copied()).map(Value::Var).collect();
+        // What calls itself would be here once more.
+        let is_recursive = self.functions.iter().any(|f| f.name == function.name.text && f.go.is_some() && f.is_used);
+        let stage = self.of_var(if is_recursive { call } else { var });
+        let stage = self.with_value(stage, Value::Var(var));
+        let body = self.terms.apply(stage, Value::Var(var), args, span);
+        let lam = Value::Lam(self.terms.lam(call, &params[1..], body));
+        let types: Vec<Ty> = params[1..].iter().map(|p| self.of_vars[p]).collect();
+        let ty = self.types.add(TyNode::Fn(types.into()));
+        let exported = self.var(function.name.text, ty, span);
+        self.push(self.flow.last, Callee::Rest, vec![lam], vec![exported], span);
+        Some((Export { name: function.name.text.into(), var: exported, is_used }, exported))
+    }
+
+    fn program(&mut self, functions: &[Function<'s>], end: Span) -> (Body, Vec<Export>) {
+        let mut declared: FxHashMap<&str, Span> = FxHashMap::default();
+        for function in functions {
+            if let Some(before) = declared.insert(function.name.text, function.name.span) {
+                self.faults.push(staging_name::twice(function.name.span, function.name.text, before));
+            }
+            let (pending, at) = (self.flow.pending.len(), self.at);
+            if self.function(function).is_err() {
+                self.flow.pending.truncate(pending);
+                self.at = at;
+                self.loops.clear();
+            }
+        }
+        let mut exports = Vec::new();
+        if !self.faults.has_errors() {
+            exports = functions.iter().filter_map(|f| self.export(f)).collect();
+        }
+        let results = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
+        self.end(self.flow.last, Value::Const(Const::Prim(Prim::Exit)), results, end);
+        let always = self.always();
+        let flow = std::mem::replace(&mut self.flow, Flow::new(always));
+        (self.close(flow), exports.into_iter().map(|(e, _)| e).collect())
+    }
+}
