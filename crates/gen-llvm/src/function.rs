@@ -74,9 +74,10 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub shared_bytes: u64,
 }
 
-/// Functions with more blocks or instructions than these are not optimized.
+/// Functions with more blocks or instructions than these, or more instructions in a block, are not optimized.
 const MAX_BLOCKS: usize = 4000;
-const MAX_INSTS: usize = 16_000;
+const MAX_INSTS: usize = 40_000;
+const MAX_INSTS_OF_BLOCK: usize = 16_000;
 /// The blocks of such functions are cut into LLVM blocks of this many instructions.
 const MAX_IN_BLOCK: usize = 1000;
 /// With more instructions in a block than this, literals in indices become offsets. See Note [Offsets of addresses] in
@@ -105,7 +106,9 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     }
     // See Note [Huge functions].
     let blocks = || cfg.rpo.iter().map(|&b| function.block(b));
-    let is_huge = cfg.rpo.len() > MAX_BLOCKS || blocks().map(|b| b.insts.len()).sum::<usize>() > MAX_INSTS;
+    let is_huge = cfg.rpo.len() > MAX_BLOCKS
+        || blocks().map(|b| b.insts.len()).sum::<usize>() > MAX_INSTS
+        || blocks().any(|b| b.insts.len() > MAX_INSTS_OF_BLOCK);
     let is_call = |i: &&Inst| matches!(i.op, InstOp::Call(_) | InstOp::CallIndirect);
     let many_calls = blocks().map(|b| b.insts.iter().filter(is_call).count()).sum::<usize>() > MAX_INLINED_CALLS;
     let keeps_frame =

@@ -1,5 +1,6 @@
 //! `nyala fmt`: files in their canonical form.
 
+use super::package::{self, Part};
 use super::{FAILED, show_all};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Sources, Span};
@@ -13,8 +14,9 @@ use std::path::{Path, PathBuf};
 /// error. A file with a syntax error is left as it is, too.
 #[derive(clap::Args)]
 pub struct Fmt {
-    /// Files, folders with all files in them, or `-`: standard input, whose formatted text is printed
-    #[arg(required = true, value_name = "FILE|FOLDER")]
+    /// Files, folders with all files in them, or `-`: standard input, whose formatted text is printed. Without any, `src`, `tests` and
+    /// `bench` of the package around this folder
+    #[arg(value_name = "FILE|FOLDER")]
     what: Vec<PathBuf>,
     /// Change nothing; list the files that are not formatted, each with its first line that differs. The exit code is 1 if
     /// there are any
@@ -29,7 +31,11 @@ impl Fmt {
     pub fn run(&self) -> u8 {
         let mut paths = Vec::new();
         let mut code = 0;
-        for path in &self.what {
+        let of_package = match self.what.is_empty().then(|| package::files(Part::All)) {
+            Some(Err(why)) => return package::refuse(why),
+            found => found.and_then(Result::ok).unwrap_or_default(),
+        };
+        for path in self.what.iter().chain(&of_package) {
             if super::is_standard_input(path) {
                 paths.push(path.clone());
             } else if let Err(e) = super::test::collect(path, &mut paths) {

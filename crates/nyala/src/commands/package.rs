@@ -15,6 +15,8 @@ pub enum Part {
     Benchmark,
     /// The folder `src`.
     Sources,
+    /// The folders `src`, `tests` and `bench`.
+    All,
 }
 
 /// The files of the package, by paths from the working folder; or why there are none, and what to do.
@@ -30,13 +32,14 @@ pub fn files(part: Part) -> Result<Vec<PathBuf>, (String, String)> {
     let missing =
         |what: &Path| (format!("no file is named, and the package has no `{}`", what.display()), name_one.clone());
     let (source, tests, bench) = (up.join("src"), up.join("tests"), up.join("bench"));
+    let folders = |all: &[&PathBuf]| all.iter().filter(|f| f.is_dir()).map(|f| f.to_path_buf()).collect::<Vec<_>>();
     match part {
         Part::Program => {
             let program = source.join("main.impala");
             if program.is_file() { Ok(vec![program]) } else { Err(missing(&program)) }
         }
         Part::Tests => {
-            let found: Vec<PathBuf> = [&source, &tests].into_iter().filter(|f| f.is_dir()).cloned().collect();
+            let found = folders(&[&source, &tests]);
             if found.is_empty() { Err(missing(&tests)) } else { Ok(found) }
         }
         Part::Benchmark => {
@@ -60,6 +63,10 @@ pub fn files(part: Part) -> Result<Vec<PathBuf>, (String, String)> {
             } else {
                 Err(missing(&source))
             }
+        }
+        Part::All => {
+            let found = folders(&[&source, &tests, &bench]);
+            if found.is_empty() { Err(missing(&source)) } else { Ok(found) }
         }
     }
 }

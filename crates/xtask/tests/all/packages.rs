@@ -83,6 +83,14 @@ fn a_new_package_runs_and_passes_its_tests() {
     assert_eq!(place.succeeds("shapes", &["run", "src/main.impala"]), "10\n");
     place.succeeds("shapes", &["test", "tests"]);
     place.succeeds("shapes", &["fmt", "--check", "."]);
+    // Without a file, those of the package.
+    place.succeeds("shapes/src", &["fmt", "--check"]);
+    place.write("shapes/bench/odd.impala", "fn f()->i32 {1}\n");
+    assert_eq!(place.nyala("shapes/src", &["fmt", "--check"]).status.code(), Some(1));
+    place.succeeds("shapes", &["fmt"]);
+    place.succeeds("shapes", &["fmt", "--check"]);
+    std::fs::remove_file(place.0.path("shapes/bench/odd.impala")).expect("it is there");
+    assert_eq!(place.nyala(".", &["fmt"]).status.code(), Some(2));
     for file in ["bench/dot_products.impala", "tests/dot_products.impala", "src/main.impala"] {
         place.succeeds("shapes", &["check", "--deny", "warnings", file]);
     }
