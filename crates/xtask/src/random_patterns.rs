@@ -296,7 +296,15 @@ fn case(rng: &mut Rng) -> Case {
             form: form(rng),
         };
     }
-    let node = node(rng, 4);
+    let mut node = node(rng, 4);
+    if rng.chance(8) {
+        // What is looked for behind the repetition with which a line begins.
+        let (bytes, sample) = [(".", "ab "), ("[a-c]", "abc"), (r"\w", "ab0"), (r"[^b]", "a\n")][rng.below(4)];
+        let item = Node::Bytes(bytes.into(), sample.into());
+        let sign = ["*", "+", "*?"][rng.below(3)].to_string();
+        let repeated = Node::Repeated(Box::new(item), sign, 1, 5);
+        node = Node::Sequence(vec![Node::Flags("m".into()), Node::Look("^"), repeated, node]);
+    }
     let mut pattern = String::new();
     write(&node, rng, &mut pattern);
     Case {
