@@ -12,7 +12,7 @@
 //! **Where control goes on.** A block ends, a loop goes on, a `void` function returns when the statements before the first label in it have been executed. What is behind
 //! a label is executed for itself. So a loop is unrolled although what has a label in it waits. What follows the loop has as its `*` that of the last statement of the last turn: loops pass this stage on, as `sfor` of Listing 8 does.
 //!
-//! **The earlier statement first.** A statement whose label is that of an earlier one is staged on the earlier one. In general the order of statements is that of places in the term,
+//! **The earlier statement first.** A statement whose label is that of an earlier one in its block is staged on the earlier one. In general the order of statements is that of places in the term,
 //! and evaluation executes nothing that has effects. So a residual program runs in the order of its places ([`Program::in_order`]).
 //!
 //! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go on, are functions that take the
@@ -151,13 +151,20 @@ struct Flow {
     has_labels: bool,
     /// With a call that has no continuation.
     end: Option<Body>,
-    /// Labels, with the stage behind the last statement that has them.
-    labels: Vec<(Vec<Var>, Stage)>,
+    /// Labels of the block, with the stage behind the last statement that has them.
+    labels: FxHashMap<Vec<Var>, Stage>,
 }
 
 impl Flow {
     fn new(stage: Stage) -> Flow {
-        Flow { pending: Vec::new(), last: stage, control: stage, has_labels: false, end: None, labels: Vec::new() }
+        Flow {
+            pending: Vec::new(),
+            last: stage,
+            control: stage,
+            has_labels: false,
+            end: None,
+            labels: FxHashMap::default(),
+        }
     }
 }
 
@@ -340,9 +347,7 @@ impl<'s> Translator<'s> {
     }
 
     fn enter(&mut self, stage: Stage) -> (Flow, Stage) {
-        let mut inner = Flow::new(stage);
-        inner.labels = self.flow.labels.clone();
-        (std::mem::replace(&mut self.flow, inner), std::mem::replace(&mut self.at, stage))
+        (std::mem::replace(&mut self.flow, Flow::new(stage)), std::mem::replace(&mut self.at, stage))
     }
 
     fn leave(&mut self, flow: Flow, at: Stage) -> Flow {
@@ -630,6 +635,7 @@ impl<'s> Translator<'s> {
                 self.at = at;
                 self.loops.clear();
             }
+            self.locals.clear();
         }
         let mut exports = Vec::new();
         if !self.faults.has_errors() {

@@ -121,8 +121,9 @@ impl BodyNode {
 
 #[derive(Clone, Default)]
 pub struct Terms {
-    /// The name, and the variable of the source that it is a copy of.
-    vars: Vec<(Option<Arc<str>>, Var)>,
+    /// The name, an index in `names`, and the variable of the source that it is a copy of.
+    vars: Vec<(u32, Var)>,
+    names: Vec<Option<Arc<str>>>,
     lams: Vec<LamNode>,
     bodies: Vec<(BodyNode, Span)>,
     stages: Vec<(StageNode, u32)>,
@@ -132,14 +133,14 @@ pub struct Terms {
 impl Terms {
     pub fn var(&mut self, name: Option<Arc<str>>) -> Var {
         let var = Var(self.vars.len() as u32);
-        self.vars.push((name, var));
+        self.vars.push((self.names.len() as u32, var));
+        self.names.push(name);
         var
     }
 
     /// Another variable, for a copy of what binds this one.
     pub fn var_like(&mut self, var: Var) -> Var {
-        let copy = self.vars[var.0 as usize].clone();
-        self.vars.push(copy);
+        self.vars.push(self.vars[var.0 as usize]);
         Var(self.vars.len() as u32 - 1)
     }
 
@@ -148,7 +149,7 @@ impl Terms {
     }
 
     pub fn name(&self, var: Var) -> Option<&Arc<str>> {
-        self.vars[var.0 as usize].0.as_ref()
+        self.names[self.vars[var.0 as usize].0 as usize].as_ref()
     }
 
     /// The variable of the source that `var` is a copy of.

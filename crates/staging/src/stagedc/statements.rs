@@ -43,10 +43,8 @@ impl<'s> Translator<'s> {
             self.has_labels = true;
             self.flow.has_labels = true;
             key = self.label_key(&statement.labels, stage);
-            if let Some(key) = &key
-                && let Some((_, earlier)) = self.flow.labels.iter().rev().find(|(k, _)| k == key)
-            {
-                stage = *earlier;
+            if let Some(&earlier) = key.as_ref().and_then(|key| self.flow.labels.get(key)) {
+                stage = earlier;
             }
             stage = self.shorten(stage, statement.span);
         }
@@ -65,8 +63,7 @@ impl<'s> Translator<'s> {
             return Ok(());
         }
         if let Some(key) = key {
-            self.flow.labels.retain(|(k, _)| *k != key);
-            self.flow.labels.push((key, self.flow.last));
+            self.flow.labels.insert(key, self.flow.last);
         }
         // Where control comes out of an `if` or a loop is said by `compound`.
         let through = compound.unwrap_or(self.flow.last);

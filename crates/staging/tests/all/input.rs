@@ -2,7 +2,8 @@
 
 use crate::random::Rng;
 use nyala_base::{Sink, Sources};
-use nyala_staging::{Limits, evaluate};
+use nyala_ir::World;
+use nyala_staging::{Limits, evaluate, lower};
 
 const WORDS: [&str; 48] = [
     "let",
@@ -55,14 +56,30 @@ const WORDS: [&str; 48] = [
     "// c\n",
 ];
 
-fn read(text: String) {
+const WORDS_OF_C: [&str; 48] = [
+    "int", "float*", "void", "stage", "bool", "double", "f", "g", "x", "y", "(", ")", "(", ")", "{", "}", "{", "}",
+    "[", "]", ",", ";", ";", ":", "@", "&", "|", "!", "+", "-", "*", "/", "==", "<", ">", "=", "+=", "++", "if",
+    "else", "for", "while", "return", "0", "1.5", "?", "always", "print",
+];
+
+fn read(language: &str, text: String) {
     let mut sources = Sources::new();
-    let file = sources.add("t.deepcps", text);
+    let file = sources.add(format!("t.{language}"), text);
     let mut sink = Sink::default();
     let limits = Limits { steps: 2_000, size: 100_000 };
     let residual = nyala_staging::read(&sources, file, &mut sink)
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
-        .map(|residual| residual.print(&[]));
+        .map(|mut residual| {
+            let text = residual.print(&[]);
+            // Not everything becomes code.
+            let (mut world, mut faults) = (World::new(), Sink::default());
+            lower::lower(&mut residual, &mut world, &mut faults);
+            if !faults.has_errors() {
+                let faults = nyala_ir::verify::verify(&world, &world.roots());
+                assert!(faults.is_empty(), "{faults:?} in\n{}", sources.text(file));
+            }
+            text
+        });
     assert_eq!(residual.is_none(), sink.has_errors(), "{}", sources.text(file));
     for diagnostic in &sink.diagnostics {
         assert!(!diagnostic.primary.span.is_none(), "{diagnostic:?} in\n{}", sources.text(file));
@@ -71,24 +88,28 @@ fn read(text: String) {
 }
 
 fn try_texts(seeds: std::ops::Range<u64>) {
-    let programs: Vec<String> = crate::programs::programs().into_iter().map(|(_, text)| text).collect();
+    let programs = crate::programs::programs();
     for seed in seeds {
         let mut rng = Rng(seed);
+        let (name, program) = &programs[rng.below(programs.len())];
+        let (language, known) = match name.ends_with(".stagedc") {
+            true => ("stagedc", &WORDS_OF_C),
+            false => ("deepcps", &WORDS),
+        };
         // Words at random.
-        read((0..rng.below(40)).map(|_| format!("{} ", WORDS[rng.below(WORDS.len())])).collect());
+        read(language, (0..rng.below(40)).map(|_| format!("{} ", known[rng.below(known.len())])).collect());
         // A program with some words replaced, left out or doubled.
-        let program = &programs[rng.below(programs.len())];
         let mut words: Vec<&str> = program.split_inclusive(|c: char| !c.is_alphanumeric()).collect();
         for _ in 0..1 + rng.below(3) {
             let (at, n) = (rng.below(words.len()), words.len());
             match rng.below(4) {
                 0 => _ = words.remove(at),
-                1 => words.insert(at, WORDS[rng.below(WORDS.len())]),
-                2 => words[at] = WORDS[rng.below(WORDS.len())],
+                1 => words.insert(at, known[rng.below(known.len())]),
+                2 => words[at] = known[rng.below(known.len())],
                 _ => words.swap(at, (at + 1) % n),
             }
         }
-        read(words.concat());
+        read(language, words.concat());
     }
 }
 
@@ -121,6 +142,27 @@ fn depth_is_limited_by_a_diagnostic_or_not_at_all() {
         // Function types that contain themselves.
         "let f (x, y) { x x y }\nlet g (x) { f f x }\nexit 1".to_string(),
     ] {
-        read(text);
+        read("deepcps", text);
+    }
+    for text in [
+        "{".repeat(n),
+        format!("int f() {{ return {}1; }}", "(".repeat(n)),
+        format!("int f() {{ return {}1; }}", "-".repeat(n)),
+        format!("void f() {{ {} }}", "if (true) ".repeat(n)),
+        format!("void f() {{ {} }}", "if (true) ; else ".repeat(n)),
+        format!("void f(stage s) {{ @{}s: f(s); }}", "!".repeat(n)),
+        format!("void f(stage s) {{ @{}s: f(s); }}", "s & ".repeat(n)),
+        format!("void f(stage s) {{ @{}s: f(s); }}", "s | ".repeat(n)),
+        format!("void f(stage s) {{ {}f(s); }}", "@s: ".repeat(n)),
+        format!("void f(float* a) {{ a{} = 1.0; }}", "[0]".repeat(n)),
+        format!("int f() {{ return {}; }}", "f(".repeat(n)),
+        format!("void f(int {} x) {{ }}", "*".repeat(n)),
+        // Long programs are no nesting.
+        format!("int f(int x) {{ return x{}; }}", " + 1".repeat(n)),
+        format!("int f(int x) {{ {} return x; }}", "x += 1;\n".repeat(n)),
+        format!("int f(int x) {{ {} return x; }}", "@x: x += 1; if (x > 0) x = 2;\n".repeat(n / 10)),
+        (0..n / 10).map(|i| format!("int f{i}(int x) {{ return x; }}\n")).collect(),
+    ] {
+        read("stagedc", text);
     }
 }
