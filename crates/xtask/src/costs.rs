@@ -139,6 +139,17 @@ pub fn fits(gate: f64, is_last: bool) -> bool {
     gate <= if is_last { MOST_OF_LAST } else { MOST_OF_ONE }
 }
 
+/// The units that runs of each name took together, and their number: `c 17 (70), interp 1 (70)`.
+pub fn by_run(took: &BTreeMap<(String, String), f64>) -> String {
+    let mut sums: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    for ((_, run), units) in took {
+        let (n, sum) = sums.entry(run).or_default();
+        (*n, *sum) = (*n + 1, *sum + units);
+    }
+    let shown: Vec<String> = sums.iter().map(|(run, (n, sum))| format!("{run} {sum:.0} ({n})")).collect();
+    shown.join(", ")
+}
+
 /// What a run's time says beside its line.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Verdict {

@@ -319,22 +319,13 @@ impl Results {
         slowest.sort_by(|a, b| b.1.total_cmp(a.1));
         let sum: f64 = self.took.values().sum();
         if !self.took.is_empty() {
-            println!(
-                "text tests: {} runs of {} files, {sum:.0} units; the slowest:",
-                self.took.len(),
-                self.paths.len()
-            );
+            let (runs, files) = (self.took.len(), self.paths.len());
+            println!("text tests: {runs} runs of {files} files, {sum:.0} units; the slowest:");
         }
         for ((path, run), took) in slowest.into_iter().take(SLOWEST) {
             println!("  {took:5.1} {path} under {run}");
         }
-        let mut by_run: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
-        for ((_, run), took) in &self.took {
-            let (n, sum) = by_run.entry(run).or_default();
-            (*n, *sum) = (*n + 1, *sum + took);
-        }
-        let by_run: Vec<String> = by_run.iter().map(|(run, (n, sum))| format!("{run} {sum:.0} ({n})")).collect();
-        println!("units (runs): {}", by_run.join(", "));
+        println!("units (runs): {}", costs::by_run(&self.took));
         self.notable.iter().for_each(|said| println!("slow: {said}"));
         if self.n_known > 0 {
             println!("known from earlier runs: {} runs, without what their programs print", self.n_known);
