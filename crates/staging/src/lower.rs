@@ -13,7 +13,7 @@
 
 use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
-use crate::prim::Prim;
+use crate::prim::{Fault, Prim};
 use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode};
@@ -493,6 +493,9 @@ impl Lowering<'_> {
                         args[..n_operands].iter().map(|&v| self.value(v, span)).collect::<Lowered<_>>()?;
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
                         return self.end(prim, mem, &operands, &args, k, span);
+                    }
+                    if let (Prim::Put, Value::Const(Const::Array(..))) = (prim, args[0]) {
+                        return Err(Box::new(stuck_body::fault(span, prim, Fault::ConstantArray)));
                     }
                     if prim == Prim::Print {
                         return self.print(k, mem, args[0], args[1], span);

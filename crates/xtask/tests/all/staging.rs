@@ -305,6 +305,7 @@ fn faults_are_reported_where_they_are() {
         ("staging-type", "let f (int n, fn[float] k) { k n }", "1:32"),
         ("stuck-body", "let [now] f (fn[int] k) { k 1 }\nlet g (int n, fn[int] k) {\n  @now: n+1 (m)\n  k m\n}", "3:9"),
         ("stuck-body", "let f (int n, fn[int] k) {\n  @never: k n\n}", "2:11"),
+        ("stuck-body", "let f (fn[] k) {\n  put {1, 2} 0 3 ()\n  k\n}", "2:3"),
         ("staging-limit", "let f (int n) { 0+n (m) f m }\nf 1", "1:17"),
         // The sum runs before the store, since it does not wait for it; and so does what follows it.
         (
