@@ -38,7 +38,7 @@ pub fn emit(options: &Options, files: &Files, stage: &str, function: Option<&str
 pub(crate) fn ast(options: &Options, files: &Files, _: Option<&str>) -> Text {
     let mut trees = Trees::new(options.clone(), files.clone());
     trees.report.check(options)?;
-    staged::only_impala(&mut trees.report, "syntax trees of programs in DeepCPS")?;
+    staged::only_impala(&mut trees.report, "syntax trees of programs in DeepCPS or Staged-C")?;
     let text = trees.all().iter().map(|tree| nyala_syntax::print(tree)).collect();
     Ok((text, trees.report))
 }

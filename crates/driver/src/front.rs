@@ -337,7 +337,7 @@ impl FrontEnd {
     /// The C header of the program's exported functions, guarded by the macro `guard`.
     pub fn header(&self, guard: &str) -> Result<String, Failed> {
         let mut report = self.without_errors()?;
-        staged::only_impala(&mut report, "headers of programs in DeepCPS")?;
+        staged::only_impala(&mut report, "headers of programs in DeepCPS or Staged-C")?;
         nyala_sema::header(self.program(), &report.sources).text(guard).map_err(|d| report.report(*d))
     }
 }

@@ -11,7 +11,7 @@
 //! statement = {"@" expression ":"} ( block | function | declaration ";" | assignment ";" | value ";" | ";" | "return" [value] ";" | "break" ";" | "continue" ";"
 //!           | "if" "(" value ")" statement ["else" statement] | "while" "(" value ")" statement
 //!           | "for" "(" [declaration | assignment] ";" [value] ";" [assignment] ")" statement )
-//! declaration = type name ["=" value]
+//! declaration = type name ["[" value "]"] ["=" value]
 //! assignment = value ("=" | "+=" | "-=" | "*=" | "/=" | "%=") value | ("++" | "--") value | value ("++" | "--")
 //! value     = expression ["?" value ":" value]
 //! ```
@@ -78,6 +78,8 @@ pub enum StatementKind<'s> {
     Block(Vec<Statement<'s>>),
     Function(Box<Function<'s>>),
     Declare(Type, Name<'s>, Option<Expr<'s>>),
+    /// The elements' type, their number.
+    DeclareArray(Type, Name<'s>, Expr<'s>, Option<Expr<'s>>),
     /// Target, operator, value.
     Assign(Expr<'s>, Option<Op>, Expr<'s>),
     Value(Expr<'s>),
@@ -423,8 +425,18 @@ impl<'s> Parser<'s, '_> {
             if self.eat("(") {
                 StatementKind::Function(Box::new(self.nested(|p| p.function_after(ty, name, false))?))
             } else {
+                let n = if self.eat("[") {
+                    let n = self.value()?;
+                    self.expect("]")?;
+                    Some(n)
+                } else {
+                    None
+                };
                 let value = if self.eat("=") { Some(self.value()?) } else { None };
-                StatementKind::Declare(ty, name, value)
+                match n {
+                    Some(n) => StatementKind::DeclareArray(ty, name, n, value),
+                    None => StatementKind::Declare(ty, name, value),
+                }
             }
         } else if let Some(op) = self.step_sign() {
             StatementKind::Assign(self.postfix()?, Some(op), one(first))

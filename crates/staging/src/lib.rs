@@ -1,4 +1,4 @@
-//! Dynamic staging: stages are values that say when code runs: the calculus, its evaluators, and the language DeepCPS.
+//! Dynamic staging: stages are values that say when code runs: the calculus, its evaluators, and the languages DeepCPS and Staged-C.
 //!
 //! For users: `docs/staging.md`. Of Danilewski and others, "Specialization through Dynamic Staging" (GPCE 2014; seed 004).
 //!
@@ -22,13 +22,13 @@
 //!
 //! **Staged-C** ([`stagedc`]). A part of C ([`c`]) with labels, to the same terms.
 //!
-//! **Effects.** No rule executes `print`, or a call of other code: they wait, with all that follows, until the program runs. Nor can a store or load of memory be executed, since memory
+//! **Effects.** No rule executes `print`, `local`, or a call of other code: they wait, with all that follows, until the program runs. Nor can a store or load of memory be executed, since memory
 //! is no constant array.
 //!
 //! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `test`, `build`, `emit` and `explain` take files
 //! `.deepcps` and `.stagedc`.
 //!
-//! **Limitations.** There are no aggregates but arrays, and no `compile`; Staged-C has no functions as values and no arrays of its own. `int` has 32 bits. In DeepCPS, an integer
+//! **Limitations.** There are no aggregates but arrays, and no `compile`; Staged-C has no functions as values. `int` has 32 bits. In DeepCPS, an integer
 //! literal is a `float` only where that is known when it is read. A program has one file in these languages. There is no `nyala fmt`, `doc` or language server, and no C header. A residual
 //! body of DeepCPS that would have to run before what is around it does not become code. Memory of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]

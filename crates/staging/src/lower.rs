@@ -13,7 +13,7 @@
 
 use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
-use crate::prim::Prim;
+use crate::prim::{Fault, Prim};
 use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode};
@@ -24,6 +24,9 @@ use rustc_hash::FxHashMap;
 
 /// How deep function types nest in the graph.
 const MAX_TYPE_DEPTH: usize = 50;
+
+/// Elements of a local array: it lies on the stack.
+const MAX_LOCAL: i32 = 1 << 16;
 
 struct Lowering<'r> {
     terms: &'r Terms,
@@ -368,6 +371,38 @@ impl Lowering<'_> {
         self.world.op_ty(Op::Bitcast, ptr, &[address])
     }
 
+    /// The next memory and a new array, whose type is that of the continuation's parameter.
+    fn local(&mut self, mem: Val, args: &[Value], span: Span) -> Lowered<(Val, Val)> {
+        let array = match args[1] {
+            Value::Lam(lam) => self.terms.lam_node(lam).params.first().map(|&x| (self.signatures.ty(self.terms, x), x)),
+            Value::Var(k) => match self.signatures.of(self.terms, k) {
+                TyNode::Fn(params) => params.first().map(|&ty| (ty, k)),
+                _ => None,
+            },
+            Value::Const(_) => None,
+        };
+        let Some((ty, of)) = array else { return Err(Box::new(stuck_body::not_callable(span))) };
+        let ptr = self.ty(ty, of, 0)?;
+        let element = match self.signatures.get(ty) {
+            TyNode::Array(element) => self.ty(element, of, 0)?,
+            _ => return Err(Box::new(stuck_body::not_callable(span))),
+        };
+        let n = match args[0] {
+            Value::Const(Const::Int(n)) if (1..=MAX_LOCAL).contains(&n) => n as u64,
+            _ => {
+                return Err(Box::new(limitation::not_supported(
+                    span,
+                    &format!("local arrays whose length is no constant from 1 to {MAX_LOCAL}"),
+                    "take the array as a parameter",
+                )));
+            }
+        };
+        let ty = self.world.types.array(element, n);
+        let made = self.world.op_ty(Op::Slot, ty, &[mem]);
+        let (mem, slot) = (self.world.extract(made, 0), self.world.extract(made, 1));
+        Ok((mem, self.world.op_ty(Op::Bitcast, ptr, &[slot])))
+    }
+
     // --- Stages.
 
     /// Whether the expression is true once all variables are bound.
@@ -459,6 +494,9 @@ impl Lowering<'_> {
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
                         return self.end(prim, mem, &operands, &args, k, span);
                     }
+                    if let (Prim::Put, Value::Const(Const::Array(..))) = (prim, args[0]) {
+                        return Err(Box::new(stuck_body::fault(span, prim, Fault::ConstantArray)));
+                    }
                     if prim == Prim::Print {
                         return self.print(k, mem, args[0], args[1], span);
                     }
@@ -467,6 +505,11 @@ impl Lowering<'_> {
                         (Prim::Put, &[array, idx, value]) => {
                             let address = self.world.op(Op::Lea, &[array, idx]);
                             mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        (Prim::Local, _) => {
+                            let (after, array) = self.local(mem, &args, span)?;
+                            mem = after;
+                            results.push(array);
                         }
                         _ => results.push(self.operation(prim, mem, &operands)),
                     }
@@ -611,7 +654,9 @@ impl Lowering<'_> {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::If | Prim::Exit | Prim::Print => unreachable!("they are no operations with a result"),
+            Prim::Put | Prim::If | Prim::Exit | Prim::Print | Prim::Local => {
+                unreachable!("they are no operations with a result")
+            }
         };
         self.world.op(op, operands)
     }

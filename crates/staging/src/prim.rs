@@ -70,6 +70,8 @@ prims! {
     Shift, "shift";
     /// `put a i v`: stores an element; the continuation takes nothing.
     Put, "put";
+    /// `local n`: a new array of so many elements, which have no values yet. It ends with the function that has it.
+    Local, "local";
     /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when they run.
     Print, "print";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
@@ -109,7 +111,7 @@ impl Prim {
         match self {
             Prim::Exit => 0,
             Prim::Put => 3,
-            Prim::Not | Prim::If | Prim::Print => 1,
+            Prim::Not | Prim::If | Prim::Print | Prim::Local => 1,
             Prim::ToFloat | Prim::ToDouble | Prim::ToInt | Prim::Neg | Prim::Abs => 1,
             Prim::Sqrt | Prim::Floor | Prim::Ceil | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Exp | Prim::Log => 1,
             _ => 2,
@@ -127,7 +129,7 @@ impl Prim {
 
     /// No rule executes it.
     pub fn waits(self) -> bool {
-        matches!(self, Prim::Exit | Prim::Print)
+        matches!(self, Prim::Exit | Prim::Print | Prim::Local)
     }
 
     /// Takes no `int`s.

@@ -66,8 +66,10 @@ impl Fmt {
         if nyala_driver::is_staged(&name) {
             let hint = "only files in Impala are formatted";
             let place = Span::new(file, 0, 0);
-            return self
-                .fail(&[limitation::not_supported(place, "canonical forms of programs in DeepCPS", hint)], &sources);
+            return self.fail(
+                &[limitation::not_supported(place, "canonical forms of programs in DeepCPS or Staged-C", hint)],
+                &sources,
+            );
         }
         let formatted = match nyala_syntax::format(file, &text) {
             Ok(formatted) => formatted,

@@ -19,6 +19,11 @@ impl Reader<'_> {
                 let then = self.types.add(TyNode::Fn([].into()));
                 return self.types.add(TyNode::Fn([of, then].into()));
             }
+            Prim::Local => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                (vec![int], self.types.add(TyNode::Array(of)))
+            }
             Prim::At => {
                 let of = self.types.open();
                 self.operands.push((prim, of, span));
@@ -77,7 +82,9 @@ impl Reader<'_> {
             let fits = match self.types.get(ty) {
                 TyNode::Stage | TyNode::Fn(_) | TyNode::Array(_) => false,
                 TyNode::Text => prim == Prim::Print,
-                TyNode::Bool => matches!(prim, Prim::Print | Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift),
+                TyNode::Bool => {
+                    matches!(prim, Prim::Local | Prim::Print | Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift)
+                }
                 TyNode::Int => !prim.is_of_floats(),
                 _ => true,
             };

@@ -69,6 +69,11 @@ pub fn array(span: Span) -> Diagnostic {
         .hint("it may be an argument, or the value of a variable that is declared: `float* a = {1.0, 2.0};`")
 }
 
+pub fn no_array(span: Span) -> Diagnostic {
+    Diagnostic::error("staging-syntax", span, "found a value, expected the elements of an array in braces")
+        .hint("store others one by one: `a[0] = …;`")
+}
+
 pub fn no_loop(span: Span) -> Diagnostic {
     Diagnostic::error("staging-syntax", span, "no loop is around this")
 }

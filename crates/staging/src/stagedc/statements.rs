@@ -105,6 +105,16 @@ impl<'s> Translator<'s> {
                 };
                 self.declare_local(name.text, *ty, value);
             }
+            StatementKind::DeclareArray(element, name, n, value) => {
+                let ty = Type { pointers: element.pointers + 1, ..*element };
+                self.check_ty(ty, name.span)?;
+                let n = self.value(n, INT, "n")?;
+                let array = self.op(Prim::Local, &[n.value], ty, name.text, name.span);
+                if let Some(value) = value {
+                    self.fill(array.value, *element, value)?;
+                }
+                self.declare_local(name.text, ty, Some(array.value));
+            }
             StatementKind::Function(function) => self.local_function(function)?,
             StatementKind::Assign(target, op, value) => self.assign(target, *op, value, span)?,
             StatementKind::Value(expr) => _ = self.expr(expr, "t")?,
@@ -209,16 +219,30 @@ impl<'s> Translator<'s> {
                         self.convert(result, ty, false, "t")?
                     }
                 };
-                let args = vec![array.value, idx.value, operand.value];
-                let mut stage = self.at;
-                for &arg in &args {
-                    stage = self.with_value(stage, arg);
-                }
-                self.push(stage, Callee::Value(Value::Const(Const::Prim(Prim::Put))), args, Vec::new(), span);
+                self.put([array.value, idx.value, operand.value], span);
             }
             _ => return self.fault(staging_syntax::no_target(target.span)),
         }
         Ok(())
+    }
+
+    /// Stores the elements of an array in braces.
+    fn fill(&mut self, array: Value, element: Type, value: &Expr<'s>) -> Done<()> {
+        let ExprKind::Array(elements) = &value.kind else { return self.fault(staging_syntax::no_array(value.span)) };
+        for (i, expr) in elements.iter().enumerate() {
+            let operand = self.value(expr, element, "t")?;
+            self.put([array, Value::Const(Const::Int(i as i32)), operand.value], expr.span);
+        }
+        Ok(())
+    }
+
+    /// Stores an element: array, index, value.
+    fn put(&mut self, args: [Value; 3], span: Span) {
+        let mut stage = self.at;
+        for arg in args {
+            stage = self.with_value(stage, arg);
+        }
+        self.push(stage, Callee::Value(Value::Const(Const::Prim(Prim::Put))), args.to_vec(), Vec::new(), span);
     }
 
     /// Locals, by their numbers, as arguments, with the stage of the last statement if `is_staged`.

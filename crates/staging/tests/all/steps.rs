@@ -5,10 +5,14 @@ use nyala_staging::evaluate::Residual;
 use nyala_staging::{Limits, deepcps, evaluate};
 
 fn residual(text: &str) -> Residual {
+    residual_of("t.deepcps", text)
+}
+
+fn residual_of(name: &str, text: &str) -> Residual {
     let mut sources = Sources::new();
-    let file = sources.add("t.deepcps", text);
+    let file = sources.add(name, text);
     let mut sink = Sink::default();
-    let residual = deepcps::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, file, &mut sink)
         .and_then(|program| evaluate::evaluate(program, Limits::default(), &mut sink));
     residual.unwrap_or_else(|| sink.diagnostics.iter().map(|d| panic!("{}", d.render(&sources, false))).next().unwrap())
 }
@@ -95,6 +99,34 @@ fn staging_is_linear() {
         assert!(many.0 >= 10_000 * steps_each, "{name}: {many:?}");
         assert!(many.0 <= 10 * few.0, "{name}: {few:?}, {many:?}");
         // A little more than tenfold is the part that does not grow.
+        assert!(many.1 <= 10 * few.1, "{name}: {few:?}, {many:?}");
+    }
+}
+
+/// Staged-C: a loop that is unrolled around a sum, and a recursion.
+#[test]
+fn staging_of_c_is_linear() {
+    let sum = "float g(float* a, int n) {
+  float s = 0.0;
+  @n: for (int i = 0; i < n; ++i) { @* & a: s += a[i] * i; }
+  @g: return s;
+}";
+    let dot = "float g(float* x, int n) {
+  @n: if (n > 0) {
+    stage t = *;
+    float rest = g(x, n - 1);
+    @t & x & rest: float result = rest + x[n - 1];
+    @t: return result;
+  } else return 0.0;
+}";
+    for (name, text, steps_each) in [("sum", sum, 8), ("recursion", dot, 5)] {
+        let [few, many] = [1_000, 10_000].map(|n| {
+            let outcome = residual_of("t.stagedc", &format!("{text}\nfloat f(float* a) = g<a, {n}>;\n")).outcome;
+            (outcome.steps, outcome.work)
+        });
+        println!("{name}: {few:?}, {many:?}");
+        assert!(many.0 >= 10_000 * steps_each, "{name}: {many:?}");
+        assert!(many.0 <= 10 * few.0, "{name}: {few:?}, {many:?}");
         assert!(many.1 <= 10 * few.1, "{name}: {few:?}, {many:?}");
     }
 }

@@ -167,6 +167,8 @@ fn queries_and_test_functions_are_tests() {
     for text in expected {
         assert!(said.contains(text), "{text}\n{said}");
     }
+    let output = run(&["test"], &root().join("crates/staging/tests/stagedc/local_arrays.stagedc"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("2 passed, 0 failed"), "{}", stderr(&output));
     let folder = Folder::new("staging-tests");
     let text = "//? twice(3) == 6\nlet twice (int x, fn[int] return) { x + x (y) return y }\n\
         let test_twice (fn[bool] return) { twice 4 (y) y == 8 (ok) return ok }\n";
@@ -303,6 +305,7 @@ fn faults_are_reported_where_they_are() {
         ("staging-type", "let f (int n, fn[float] k) { k n }", "1:32"),
         ("stuck-body", "let [now] f (fn[int] k) { k 1 }\nlet g (int n, fn[int] k) {\n  @now: n+1 (m)\n  k m\n}", "3:9"),
         ("stuck-body", "let f (int n, fn[int] k) {\n  @never: k n\n}", "2:11"),
+        ("stuck-body", "let f (fn[] k) {\n  put {1, 2} 0 3 ()\n  k\n}", "2:3"),
         ("staging-limit", "let f (int n) { 0+n (m) f m }\nf 1", "1:17"),
         // The sum runs before the store, since it does not wait for it; and so does what follows it.
         (
@@ -337,6 +340,9 @@ fn what_has_no_canonical_form_is_not_formatted() {
     let output = nyala(&["fmt".as_ref(), path.as_os_str()], 20);
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    assert!(text.contains("error[limitation]: canonical forms of programs in DeepCPS are not supported yet"), "{text}");
+    assert!(
+        text.contains("error[limitation]: canonical forms of programs in DeepCPS or Staged-C are not supported yet"),
+        "{text}"
+    );
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), POWER);
 }
