@@ -136,7 +136,9 @@ impl<'s> Translator<'s> {
                     return self.fault(staging_syntax::no_loop(span));
                 };
                 let callee = if is_break { around.exit } else { around.next.unwrap_or(around.exit) };
-                self.go_on(&around, callee, self.at, span);
+                // As for `return`.
+                let stage = if self.has_labels { self.with_value(self.at, Value::Var(callee)) } else { self.at };
+                self.go_on(&around, callee, stage, span);
             }
             StatementKind::If(condition, then, otherwise) => {
                 return self.if_statement(condition, then, otherwise.as_deref(), span);

@@ -1,0 +1,191 @@
+//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it prints without its labels,
+//! called with unknown arguments and as a function that is specialized for some of them.
+
+use crate::common::{Folder, nyala, stderr};
+
+struct Maker {
+    state: u64,
+    n_names: usize,
+    /// Functions above, with the numbers of their parameters.
+    functions: Vec<(String, usize)>,
+    text: String,
+}
+
+impl Maker {
+    fn below(&mut self, n: usize) -> usize {
+        // splitmix64
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+
+    fn pick(&mut self, from: &[String]) -> String {
+        from[self.below(from.len())].clone()
+    }
+
+    fn name(&mut self) -> String {
+        self.n_names += 1;
+        format!("v{}", self.n_names)
+    }
+
+    fn expr(&mut self, vars: &[String], depth: usize) -> String {
+        match if depth == 0 { self.below(4) } else { self.below(10) } {
+            0 => format!("{}", self.below(8) as i32 - 3),
+            1..=3 => self.pick(vars),
+            4..=7 => {
+                let op = ["+", "-", "*"][self.below(3)];
+                format!("({} {op} {})", self.expr(vars, depth - 1), self.expr(vars, depth - 1))
+            }
+            8 => {
+                let condition = self.condition(vars);
+                format!("({condition} ? {} : {})", self.expr(vars, depth - 1), self.expr(vars, depth - 1))
+            }
+            _ => format!("min({}, {}) % 7", self.expr(vars, depth - 1), self.expr(vars, depth - 1)),
+        }
+    }
+
+    /// In a range in which sums of products do not overflow.
+    fn number(&mut self, vars: &[String], depth: usize) -> String {
+        format!("({}) % 1000", self.expr(vars, depth))
+    }
+
+    fn condition(&mut self, vars: &[String]) -> String {
+        let op = ["<", ">", "==", "<=", "!="][self.below(5)];
+        let one = format!("{} {op} {}", self.expr(vars, 1), self.expr(vars, 1));
+        match self.below(5) {
+            0 => format!("{one} {} {} < 3", ["&&", "||"][self.below(2)], self.expr(vars, 1)),
+            _ => one,
+        }
+    }
+
+    fn label(&mut self, vars: &[String], function: &str) -> String {
+        let (a, b) = (self.pick(vars), self.pick(vars));
+        match self.below(14) {
+            0 => format!("@{a}: "),
+            1 => format!("@{a} & {b}: "),
+            2 => format!("@* & {a}: "),
+            3 => "@*: ".into(),
+            4 => format!("@{function}: "),
+            5 => "@always: ".into(),
+            6 => format!("@{a} | {b}: "),
+            _ => String::new(),
+        }
+    }
+
+    fn statements(&mut self, vars: &[String], assigned: &[String], depth: usize, function: &str) {
+        let (mut vars, mut assigned) = (vars.to_vec(), assigned.to_vec());
+        for _ in 0..1 + self.below(4) {
+            let label = self.label(&vars, function);
+            self.text += &label;
+            match if depth == 0 { self.below(5) } else { self.below(8) } {
+                choice @ (0 | 3 | 4) => {
+                    let value = match (choice, self.functions.len()) {
+                        (3, _) => format!("out[{}]", self.below(4)),
+                        (4, 1..) => {
+                            let which = self.below(self.functions.len());
+                            let (callee, n) = self.functions[which].clone();
+                            let args: String = (0..n).map(|_| format!(", {}", self.number(&vars, 1))).collect();
+                            format!("{callee}(out, n{args})")
+                        }
+                        _ => self.number(&vars, 2),
+                    };
+                    let name = self.name();
+                    self.text += &format!("int {name} = {value};\n");
+                    vars.push(name.clone());
+                    assigned.push(name);
+                }
+                1 => {
+                    let (name, value) = (self.pick(&assigned), self.number(&vars, 2));
+                    self.text += &format!("{name} = {value};\n");
+                }
+                2 => {
+                    let (at, value) = (self.below(4), self.number(&vars, 2));
+                    self.text += &format!("out[{at}] = {value};\n");
+                }
+                5 | 6 => {
+                    let condition = self.condition(&vars);
+                    self.text += &format!("if ({condition}) {{\n");
+                    self.statements(&vars, &assigned, depth - 1, function);
+                    if self.below(2) == 0 {
+                        self.text += "} else {\n";
+                        self.statements(&vars, &assigned, depth - 1, function);
+                    }
+                    self.text += "}\n";
+                }
+                _ => {
+                    let (i, end) = (self.name(), ["2", "3", "n"][self.below(3)]);
+                    self.text += &format!("for (int {i} = 0; {i} < {end}; {i}++) {{\n");
+                    let within: Vec<String> = vars.iter().cloned().chain([i]).collect();
+                    self.statements(&within, &assigned, depth - 1, function);
+                    if self.below(4) == 0 {
+                        let condition = self.condition(&within);
+                        let leaves = ["break", "continue"][self.below(2)];
+                        self.text += &format!("if ({condition}) {leaves};\n");
+                    }
+                    self.text += "}\n";
+                }
+            }
+        }
+    }
+
+    /// Functions of one program, the last of which is specialized, and what `main` does with it.
+    fn group(&mut self, group: usize) -> String {
+        self.functions.clear();
+        for i in 0..1 + self.below(3) {
+            let function = format!("f{group}_{i}");
+            let params: Vec<String> = (0..1 + self.below(3)).map(|i| format!("p{i}")).collect();
+            let vars: Vec<String> = params.iter().cloned().chain(["n".into()]).collect();
+            self.text += &format!("int {function}(int* out, int n, int {}) {{\n", params.join(", int "));
+            self.statements(&vars, &params, 2, &function);
+            let result = self.number(&vars, 1);
+            self.text += &format!("return {result};\n}}\n");
+            self.functions.push((function, params.len()));
+        }
+        let (function, n) = self.functions[self.functions.len() - 1].clone();
+        let values: Vec<String> = (0..n).map(|_| self.below(5).to_string()).collect();
+        let is_known: Vec<bool> = (0..n).map(|_| self.below(2) == 0).collect();
+        let (mut params, mut args, mut passed) = (String::new(), String::new(), String::new());
+        for (i, value) in values.iter().enumerate() {
+            if is_known[i] {
+                args += &format!(", {value}");
+            } else {
+                params += &format!(", int q{i}");
+                args += &format!(", q{i}");
+                passed += &format!(", {value}");
+            }
+        }
+        self.text += &format!("int s{group}(int* out{params}) = {function}<out, 2{args}>;\n");
+        let show: String = (0..4).map(|i| format!(" print(o{group}[{i}], \" \");")).collect();
+        format!(
+            "int o{group}[4] = {{1, 2, 3, 4}}; int a{group} = s{group}(o{group}{passed}); print(a{group}, \" \");{show}\n\
+             int b{group} = {function}(o{group}, 2, {}); print(b{group}, \" \");{show} print(\"\\n\");\n",
+            values.join(", ")
+        )
+    }
+}
+
+/// Without what is between `@` and `: `.
+fn without_labels(text: &str) -> String {
+    let mut parts = text.split('@');
+    let first = parts.next().unwrap_or_default().to_string();
+    first + &parts.map(|part| part.split_once(": ").map_or("", |p| p.1)).collect::<String>()
+}
+
+#[test]
+fn labels_change_no_result() {
+    let folder = Folder::new("staged-c-random");
+    let mut maker = Maker { state: 50, n_names: 0, functions: Vec::new(), text: String::new() };
+    let main: String = (0..40).map(|group| maker.group(group)).collect();
+    let text = maker.text + &format!("int main() {{\n{main}return 0;\n}}\n");
+    assert!(text.matches('@').count() > 200);
+    let [with, without] = [("with", text.clone()), ("without", without_labels(&text))].map(|(name, text)| {
+        let path = folder.write(&format!("{name}.stagedc"), &text);
+        let output = nyala(&["run".as_ref(), "--engine".as_ref(), "interp".as_ref(), path.as_os_str()], 60);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    });
+    assert_eq!(with.lines().count(), 40);
+    assert_eq!(with, without);
+}
