@@ -60,7 +60,7 @@ pub struct Function<'s> {
 #[derive(Debug)]
 pub enum FunctionBody<'s> {
     Block(Vec<Statement<'s>>),
-    /// Of other code, behind `extern`.
+    /// The function is other code's, declared by `extern`.
     Foreign,
     /// `= f<…>`
     Special(Name<'s>, Vec<Expr<'s>>),

@@ -87,7 +87,7 @@ struct Operand {
     value: Value,
     ty: Ty,
     span: Span,
-    /// Of a literal: a `float` may become a `double`.
+    /// The exact value of a literal, which may have to be a `double`.
     exact: Option<f64>,
 }
 

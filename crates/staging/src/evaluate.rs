@@ -16,7 +16,7 @@ pub struct Residual {
     pub outcome: Outcome,
     exports: Vec<Export>,
     pub signatures: Signatures,
-    /// As of the [`Program`].
+    /// [`Program::in_order`].
     pub in_order: bool,
 }
 

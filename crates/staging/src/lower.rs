@@ -38,10 +38,12 @@ struct Lowering<'r> {
     /// When a variable is bound: later ones have higher numbers.
     times: FxHashMap<Var, u32>,
     now: u32,
-    /// As of the program.
+    /// [`Residual::in_order`].
     in_order: bool,
     /// What a program that ends with `exit` returns to.
     ret: Option<Val>,
+    /// Functions of other code, by their symbols: those that the program's Impala declares, and those that are called here.
+    declared: FxHashMap<String, Vec<Cont>>,
     /// Functions that several places have, with what they became.
     shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
@@ -55,6 +57,12 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
     let exports = residual.exports().to_vec();
     let results = residual.results().map(<[Value]>::to_vec);
     let span = residual.terms.span(residual.outcome.body);
+    let mut declared: FxHashMap<String, Vec<Cont>> = FxHashMap::default();
+    for k in (0..world.n_conts()).map(Cont::from_idx) {
+        if let Linkage::Foreign(symbol) = &*world.cont(k).linkage {
+            declared.entry(symbol.clone()).or_default().push(k);
+        }
+    }
     let mut lowering = Lowering {
         terms: &residual.terms,
         signatures: &mut residual.signatures,
@@ -65,6 +73,7 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         now: 0,
         in_order: residual.in_order,
         ret: None,
+        declared,
         shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
@@ -137,9 +146,7 @@ impl Lowering<'_> {
             return Err(Box::new(staging_name::exported(span, name)));
         }
         self.world.cont_mut(k).linkage = Linkage::Exported(name.into()).into();
-        let conts = (0..self.world.n_conts()).map(Cont::from_idx);
-        let declared = Linkage::Foreign(name.into());
-        for other in conts.filter(|&k| *self.world.cont(k).linkage == declared).collect::<Vec<_>>() {
+        for other in self.declared.remove(name).unwrap_or_default() {
             if self.world.cont(other).ty != self.world.cont(k).ty {
                 let [found, expected] = [k, other].map(|k| self.world.types.display(self.world.cont(k).ty));
                 return Err(Box::new(staging_type::foreign(span, name, &found, &expected)));
@@ -161,7 +168,14 @@ impl Lowering<'_> {
                 let expected = self.world.types.display(ty);
                 return Err(Box::new(staging_type::foreign(span, symbol, &found, &expected)));
             }
-            None => self.world.foreign(symbol, ty),
+            None => {
+                let k = self.world.foreign(symbol, ty);
+                let declared = self.declared.entry(symbol.to_string()).or_default();
+                if !declared.contains(&k) {
+                    declared.push(k);
+                }
+                k
+            }
         };
         Ok(self.world.cont_val(k))
     }
@@ -350,13 +364,15 @@ impl Lowering<'_> {
 
     /// The address of a constant array.
     fn array(&mut self, array: Array, start: u32, span: Span) -> Lowered<Val> {
-        let start_is_zero = start == 0;
         let elements: Vec<Val> =
             self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
         let element = self.world.ty(elements[0]);
         let address = self.constant("array", element, &elements);
+        if start == 0 {
+            return Ok(address);
+        }
         let start = self.world.lit_i32(start as i32);
-        Ok(if start_is_zero { address } else { self.shift(address, start) })
+        Ok(self.shift(address, start))
     }
 
     /// The address of a global with these elements.

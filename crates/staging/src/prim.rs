@@ -46,7 +46,7 @@ prims! {
     /// The number with the other sign.
     Neg, "neg";
     Abs, "abs";
-    /// Of `float`s as [`Op::Fmin`](nyala_ir::Op::Fmin).
+    /// The lesser operand; NaN and zeros as [`Op::Fmin`](nyala_ir::Op::Fmin) has them.
     Min, "min";
     Max, "max";
     Sqrt, "sqrt";
@@ -170,7 +170,7 @@ impl Prim {
             [Some(Const::Float(a))] => match self {
                 Prim::ToDouble => Const::Double(a.into()),
                 Prim::ToInt => Const::Int(a as i32),
-                // Of a `double`, the nearest `float` is nearly always that of the exact result, whatever computes the `double`.
+                // Libraries differ in the last bit of a `double`. Rounded to `float`, their results are nearly always equal.
                 _ => Const::Float(self.of_double(a.into())? as f32),
             },
             [Some(Const::Double(a))] => match self {
@@ -190,7 +190,7 @@ impl Prim {
             [Some(Const::Array(..)), _, _] => return Err(Fault::ConstantArray),
             [Some(Const::Int(a)), Some(Const::Int(b))] => self.of_ints(a, b)?,
             [Some(Const::Float(a)), Some(Const::Float(b))] => match self {
-                // The sum, and so on, of two `float`s is rounded right if that as `double` is rounded again.
+                // `+ - * /` of two `float`s, computed as `double` and rounded to `float`, are rounded right.
                 Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::Min | Prim::Max | Prim::Pow => {
                     match self.of_doubles(a.into(), b.into())? {
                         Const::Double(r) => Const::Float(r as f32),

@@ -35,8 +35,8 @@ pub struct Program {
     /// What the program ends with, if it ends with `let`s.
     pub exports: Vec<Export>,
     pub signatures: Signatures,
-    /// What is active at the same time runs in the order of places, as Staged-C has it, not the deepest first. It is the residual program that this is
-    /// said of: two bodies that evaluation executes have no effects.
+    /// Bodies of the residual program that are active at the same time run in the order of their places, as Staged-C has it; otherwise the
+    /// deepest runs first. Evaluation executes nothing that has effects, so that its own order does not matter.
     pub in_order: bool,
 }
 

@@ -88,7 +88,7 @@ struct Operand {
     value: Value,
     ty: Type,
     span: Span,
-    /// Of a literal, which takes the type of the other operand.
+    /// The exact value of a literal, which takes the type of the other operand.
     exact: Option<f64>,
     /// Bound by the statement itself.
     is_new: bool,
@@ -115,7 +115,7 @@ struct Known<'s> {
     var: Var,
     /// The invocation, within the function itself.
     go: Option<Var>,
-    /// Of other code.
+    /// The function is other code's, declared by `extern`.
     is_foreign: bool,
     is_used: bool,
 }
@@ -125,7 +125,7 @@ struct Pending {
     stage: Stage,
     callee: Callee,
     args: Vec<Value>,
-    /// What is behind the rest.
+    /// Arguments behind the one that has the rest of the body.
     after: Vec<Value>,
     params: Vec<Var>,
     own: Var,

@@ -142,7 +142,7 @@ fn ten_thousand_bodies_stay_in_a_chain() {
 
 /// Steps a second, for a developer: `cargo test --release -p nyala-staging -- --ignored --nocapture speed`.
 #[test]
-#[ignore = "measures, and says nothing about faults"]
+#[ignore = "measures speed"]
 fn speed() {
     for (name, text) in [("waiting", waiting(100_000)), ("looping", looping(300_000)), ("nested", nested(50_000))] {
         let mut sources = Sources::new();
@@ -152,6 +152,7 @@ fn speed() {
         let (read, start) = (read.elapsed(), std::time::Instant::now());
         let outcome = evaluate::evaluate(program, Limits::default(), &mut Sink::default()).expect("ends").outcome;
         let time = start.elapsed().as_secs_f64();
+        assert!(outcome.steps >= 50_000, "{name}: {} steps", outcome.steps);
         println!(
             "{name}: {:.2} million steps/s, {} steps, read in {read:?}",
             outcome.steps as f64 / time / 1e6,

@@ -1,7 +1,11 @@
-//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it prints without its labels,
-//! called with unknown arguments and as a function that is specialized for some of them.
+//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it prints without
+//! its labels, called with unknown arguments and as a function that is specialized for some of them; and what it prints as C.
 
-use crate::common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, sh, stderr};
+use std::process::Command;
+
+/// Groups of functions in the program.
+const GROUPS: usize = 50;
 
 struct Maker {
     state: u64,
@@ -173,19 +177,47 @@ fn without_labels(text: &str) -> String {
     first + &parts.map(|part| part.split_once(": ").map_or("", |p| p.1)).collect::<String>()
 }
 
+/// What C lacks of Staged-C.
+const C_HEAD: &str = r#"
+#include <stdio.h>
+static int min(int a, int b) { return a < b ? a : b; }
+static void print_int(int n) { printf("%d", n); }
+static void print_text(const char *text) { fputs(text, stdout); }
+#define ONE(x) _Generic((x), char *: print_text, int: print_int)(x)
+#define TWO(x, y) (ONE(x), ONE(y))
+#define CHOOSE(x, y, of, ...) of
+#define print(...) CHOOSE(__VA_ARGS__, TWO, ONE, 0)(__VA_ARGS__)
+"#;
+
+/// The program in C: no labels, and a specialized function calls the general one.
+fn in_c(text: &str) -> String {
+    let mut out = C_HEAD.to_string();
+    for line in without_labels(text).lines() {
+        match line.split_once(" = ").and_then(|(head, value)| Some((head, value.strip_suffix(">;")?.split_once('<')?)))
+        {
+            Some((head, (callee, args))) => out += &format!("{head} {{ return {callee}({args}); }}\n"),
+            None => out += &format!("{line}\n"),
+        }
+    }
+    out
+}
+
 #[test]
 fn labels_change_no_result() {
     let folder = Folder::new("staged-c-random");
     let mut maker = Maker { state: 50, n_names: 0, functions: Vec::new(), text: String::new() };
-    let main: String = (0..40).map(|group| maker.group(group)).collect();
+    let main: String = (0..GROUPS).map(|group| maker.group(group)).collect();
     let text = maker.text + &format!("int main() {{\n{main}return 0;\n}}\n");
-    assert!(text.matches('@').count() > 200);
+    assert!(text.matches('@').count() > 5 * GROUPS);
     let [with, without] = [("with", text.clone()), ("without", without_labels(&text))].map(|(name, text)| {
         let path = folder.write(&format!("{name}.stagedc"), &text);
         let output = nyala(&["run".as_ref(), "--engine".as_ref(), "interp".as_ref(), path.as_os_str()], 60);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     });
-    assert_eq!(with.lines().count(), 40);
+    assert_eq!(with.lines().count(), GROUPS);
     assert_eq!(with, without);
+    let (source, exe) = (folder.write("program.c", in_c(&text)), folder.path("program"));
+    sh(Command::new("cc").arg("-w").arg("-o").arg(&exe).arg(&source));
+    assert_eq!(with, sh(&mut Command::new(&exe)), "as in C");
 }
