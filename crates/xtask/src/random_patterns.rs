@@ -25,8 +25,8 @@ const MAX_FAULTS: usize = 5;
 
 /// Prints a number for the text in which matches are replaced.
 const REPLACED: &str = r#"
-fn @show_replaced(pattern: &[u8], n: i64, text: &[u8], form: &[u8]) -> () {
-    let mut replaced = replace_all(pattern, n, text, form);
+fn @show_replaced(pattern: &[u8], text: Str, form: &[u8]) -> () {
+    let mut replaced = replace_all(pattern, text, form);
     let mut hash = 14695981039346656037u64;
     for i in range(0i64, replaced.length) { hash = (hash ^ replaced.data(i) as u64) * 1099511628211u64; }
     replaced.free();
@@ -39,6 +39,7 @@ fn @show_replaced(pattern: &[u8], n: i64, text: &[u8], form: &[u8]) -> () {
 const TABLES: &str = r#"
 use std::files::*;
 use std::pattern::*;
+use std::slice::*;
 fn number(data: &[u8], at: i64) -> i64 { data(at) as i64 + 256i64 * data(at + 1i64) as i64 }
 fn main(argc: i32, argv: &[&[u8]]) -> i32 {
     let file = read_file(argv(1));
@@ -52,16 +53,16 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
         let mut error = pattern_error(pattern);
         for _ in range(0, 4) {
             let n = number(file.data, at);
-            let text = &file.data(at + 2i64) as &[u8];
+            let text = slice(&file.data(at + 2i64) as &[u8], n);
             at += 2i64 + n;
             if error.length == 0i64 {
-                for start, end in matches(pattern, n, text) { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
+                for start, end in matches(pattern, text) { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
                 print_char('|');
-                for c in captures(pattern, n, text) {
+                for c in captures(pattern, text) {
                     for k in range(0, c.n_groups + 1) { print_char(' '); print_i64(c.start(k)); print_char(' '); print_i64(c.end(k)); }
                     print_char(',');
                 }
-                show_replaced(pattern, n, text, form);
+                show_replaced(pattern, text, form);
             } else {
                 print_string(error.string());
             }
@@ -76,6 +77,7 @@ fn main(argc: i32, argv: &[&[u8]]) -> i32 {
 /// The functions of programs in which patterns are known.
 const CODE: &str = r#"
 use std::pattern::*;
+use std::slice::*;
 fn show(start: i64, end: i64) -> () { print_i64(start); print_char(' '); print_i64(end); print_char(' '); }
 fn show_groups(n: i32, places: &[i64]) -> () {
     for k in range(0, 2 * n) { print_char(' '); print_i64(places(k)); }
@@ -85,11 +87,11 @@ fn @try(pattern: &[u8], form: &[u8], has_groups: bool, sizes: [i64 * 4], texts: 
     let mut at = 0i64;
     for k in range(0, 4) {
         let n = sizes(k);
-        let text = &texts(at) as &[u8];
-        for start, end in matches(pattern, n, text) { show(start, end) }
+        let text = slice(&texts(at) as &[u8], n);
+        for start, end in matches(pattern, text) { show(start, end) }
         print_char('|');
-        if has_groups { for c in captures(pattern, n, text) { show_groups(c.n_groups + 1, c.places) } }
-        show_replaced(pattern, n, text, form);
+        if has_groups { for c in captures(pattern, text) { show_groups(c.n_groups + 1, c.places) } }
+        show_replaced(pattern, text, form);
         println();
         at += n;
     }

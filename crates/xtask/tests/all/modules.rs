@@ -207,7 +207,7 @@ fn closures_are_denied_by_name_only() {
 fn nothing_unused_is_reported_of_files_that_a_program_merely_uses() {
     let library = "fn helper() -> i32 { let mut x = 1; let y = 2; fn inner() -> i32 { 3 } x }
         priv fn hidden() -> i32 { 4 }
-        use std::text::*; use std::sort::sort;";
+        use std::text::*; use std::sort::sort_by;";
     let unused = |name: &str, main: &str, other: &str| {
         let files = [("main.impala", main), ("other.impala", other)];
         let (code, _, err) = run(name, &files, &["check", "other.impala", "main.impala"]);
