@@ -8,7 +8,7 @@ use crate::front::{Files, FrontEnd, Trees};
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, FLAT, GRAPH, SCHEDULE, SPECIALIZE, Step, stages};
 use crate::report::{Failed, Report};
-use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function, staged, versions};
+use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Device, Options, one_function, sierra, staged, versions};
 use nyala_base::diagnostics::{bug, limitation, no_libdevice};
 use nyala_base::{Diagnostic, FileId, Id, Span};
 use nyala_flat::{Block, Function, Inst, InstOp, Module};
@@ -39,6 +39,7 @@ pub(crate) fn ast(options: &Options, files: &Files, _: Option<&str>) -> Text {
     let mut trees = Trees::new(options.clone(), files.clone());
     trees.report.check(options)?;
     staged::only_impala(&mut trees.report, "syntax trees of programs in DeepCPS or Staged-C")?;
+    sierra::only_impala(&mut trees.report, "syntax trees of programs in Sierra")?;
     let text = trees.all().iter().map(|tree| nyala_syntax::print(tree)).collect();
     Ok((text, trees.report))
 }

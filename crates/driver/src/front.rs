@@ -18,7 +18,7 @@ use crate::diagnostics::no_such_static;
 use crate::files::Loader;
 use crate::libraries::Shelves;
 use crate::report::{Failed, Report};
-use crate::{Options, libraries, staged, tuning};
+use crate::{Options, libraries, sierra, staged, tuning};
 use nyala_base::{Diagnostic, FileId, Sink, Span};
 use nyala_sema::{Exports, Input, Program};
 use nyala_syntax::ast;
@@ -195,7 +195,8 @@ impl Trees {
             None => {
                 let mut sink = Sink::default();
                 // To Impala's front end, a program of another language is an empty one.
-                let text = if staged::is_program(sources, file) { "" } else { sources.text(file) };
+                let is_other = staged::is_program(sources, file) || sierra::is_program(sources, file);
+                let text = if is_other { "" } else { sources.text(file) };
                 let parsed = nyala_syntax::parse(file, text, &mut sink);
                 (Arc::new(ast::Module { path: path.to_vec(), library, ..parsed }), sink.diagnostics)
             }
@@ -290,6 +291,7 @@ impl FrontEnd {
         trees.report.libraries = all_libraries.filter_map(|m| m.file).collect();
         let mut report = trees.report.clone();
         let staged = staged::check(&mut report);
+        sierra::check(&mut report);
         let (shelves, known) = (trees.shelves.clone(), trees.exports.clone());
         let exports = move || known.get_or_init(|| libraries::exports(&shelves)).clone();
         let checked = report.time(
@@ -338,6 +340,7 @@ impl FrontEnd {
     pub fn header(&self, guard: &str) -> Result<String, Failed> {
         let mut report = self.without_errors()?;
         staged::only_impala(&mut report, "headers of programs in DeepCPS or Staged-C")?;
+        sierra::only_impala(&mut report, "headers of programs in Sierra")?;
         nyala_sema::header(self.program(), &report.sources).text(guard).map_err(|d| report.report(*d))
     }
 }

@@ -5,7 +5,7 @@ use crate::diagnostics::{constant_fault, heap_closure, unknown_cpu};
 use crate::front::FrontEnd;
 use crate::pipelines::{GRAPH, SPECIALIZE};
 use crate::report::{Failed, Report};
-use crate::{Options, closures, staged, target_facts};
+use crate::{Options, closures, sierra, staged, target_facts};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::ensure::Ensure;
@@ -106,6 +106,9 @@ impl FrontEnd {
                 let mut world = nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink);
                 if let (Some(world), Some(program)) = (&mut world, &self.staged) {
                     staged::lower(program, r, options, world);
+                }
+                if let Some(world) = &mut world {
+                    sierra::lower(r, world);
                 }
                 world
             },

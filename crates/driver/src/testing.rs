@@ -13,7 +13,7 @@ use crate::front::{Files, FrontEnd};
 use crate::graph::Graph;
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::report::{Failed, Report};
-use crate::staged;
+use crate::{sierra, staged};
 use crate::tuning::unquoted;
 use given::Given;
 use nyala_base::{Diagnostic, Sink, Sources, Span};
@@ -114,7 +114,14 @@ pub fn find_some(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite 
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     if staged::is_staged(name) {
-        return find_staged(name, text, keep);
+        let callables = staged::callables(name, text).into_iter();
+        let callables = callables.map(|(line, c)| (line, c.name.to_string(), c.place, c.signature));
+        return find_by_signatures(text, &callables.collect::<Vec<_>>(), keep);
+    }
+    if sierra::is_sierra(name) {
+        let callables = sierra::callables(name, text).into_iter();
+        let callables = callables.map(|(line, c)| (line, c.name, c.place, c.signature));
+        return find_by_signatures(text, &callables.collect::<Vec<_>>(), keep);
     }
     // Errors of syntax are reported when the program is compiled.
     let module = nyala_syntax::parse(file, text, &mut Sink::default());
@@ -142,25 +149,29 @@ pub fn find_some(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite 
     suite
 }
 
-/// The tests of a program in DeepCPS or Staged-C: queries, which call its functions, and functions `test…`.
-fn find_staged(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite {
+/// The tests of a program in another language, of whose functions the lines, names, places and types in Impala are given: queries,
+/// which call them, and functions `test…`.
+fn find_by_signatures(
+    text: &str,
+    callables: &[(usize, String, Span, String)],
+    keep: impl Fn(usize) -> bool,
+) -> Suite {
     let mut suite = Suite::default();
-    let callables = staged::callables(name, text);
-    for (_, f) in &callables {
-        _ = write!(suite.entries, "extern \"C\" {{ fn {}{}; }} ", f.name, f.signature);
+    for (_, name, _, signature) in callables {
+        _ = write!(suite.entries, "extern \"C\" {{ fn {name}{signature}; }} ");
     }
     for (i, line) in text.lines().enumerate() {
         if let Some(query) = line.trim().strip_prefix("//?") {
             let entries = suite.query(i + 1, query.trim());
             suite.keep(entries, &keep);
         }
-        for (_, f) in callables.iter().filter(|(n, f)| *n == i + 1 && f.name.starts_with("test")) {
-            match f.signature.strip_prefix("() -> ") {
+        for (_, name, place, signature) in callables.iter().filter(|c| c.0 == i + 1 && c.1.starts_with("test")) {
+            match signature.strip_prefix("() -> ") {
                 Some(result @ ("bool" | "()")) => {
-                    let entries = suite.call(i + 1, &f.name, result == "bool");
+                    let entries = suite.call(i + 1, name, result == "bool");
                     suite.keep(Some(entries), &keep);
                 }
-                Some(_) => suite.findings.push(crate::diagnostics::not_a_test::warning(f.place, &f.name)),
+                Some(_) => suite.findings.push(crate::diagnostics::not_a_test::warning(*place, name)),
                 None => (),
             }
         }

@@ -86,6 +86,7 @@ pub fn all() -> Vec<Code> {
         nyala_syntax::diagnostics::CODES,
         nyala_sema::diagnostics::CODES,
         nyala_specialize::diagnostics::CODES,
+        nyala_sierra::diagnostics::CODES,
         nyala_staging::diagnostics::CODES,
         nyala_kernels::diagnostics::CODES,
         nyala_gen_llvm::diagnostics::CODES,

@@ -63,11 +63,11 @@ impl Fmt {
             };
         let mut sources = Sources::new();
         let file = sources.add(name.clone(), text.clone());
-        if nyala_driver::is_staged(&name) {
+        if nyala_driver::is_staged(&name) || nyala_driver::is_sierra(&name) {
             let hint = "only files in Impala are formatted";
             let place = Span::new(file, 0, 0);
             return self.fail(
-                &[limitation::not_supported(place, "canonical forms of programs in DeepCPS or Staged-C", hint)],
+                &[limitation::not_supported(place, "canonical forms of programs in other languages", hint)],
                 &sources,
             );
         }

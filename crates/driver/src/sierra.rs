@@ -1,0 +1,60 @@
+//! Programs in Sierra, files `.sierra`: they become part of the graph that the program's Impala becomes.
+//!
+//! Separate, so that the front end of Impala knows of them no more than that they are not its own.
+
+use crate::report::{Failed, Report};
+use nyala_base::diagnostics::limitation;
+use nyala_base::{FileId, Id, Sink, Sources, Span};
+use nyala_ir::World;
+use nyala_sierra::Callable;
+
+/// Whether a file of that name is a program in Sierra.
+pub fn is_sierra(name: &str) -> bool {
+    name.ends_with(nyala_sierra::ENDING)
+}
+
+/// Whether the file is a program in Sierra. A second one of its name has the entries of its tests, in Impala.
+pub(crate) fn is_program(sources: &Sources, file: FileId) -> bool {
+    let name = sources.name(file);
+    is_sierra(name) && sources.names().position(|n| n == name) == Some(file.idx())
+}
+
+fn files(sources: &Sources) -> Vec<FileId> {
+    (0..sources.names().count()).map(FileId::from_idx).filter(|&file| is_program(sources, file)).collect()
+}
+
+/// The functions that other code can call, with their lines.
+pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
+    let mut sources = Sources::new();
+    sources.add(name, text);
+    // Faults are reported when the program is compiled.
+    let callables = nyala_sierra::lower(&sources, &files(&sources), &mut World::new(), &mut Sink::default());
+    callables.into_iter().map(|c| (sources.line_col(c.place).0, c)).collect()
+}
+
+/// Reports what is wrong with grammar, names and types.
+pub(crate) fn check(report: &mut Report) {
+    let files = files(&report.sources);
+    if !files.is_empty() {
+        nyala_sierra::lower(&report.sources, &files, &mut World::new(), &mut report.sink);
+    }
+}
+
+/// Adds what a program has in Sierra to the graph of what it has in Impala.
+pub(crate) fn lower(report: &mut Report, world: &mut World) {
+    let files = files(&report.sources);
+    if !files.is_empty() {
+        nyala_sierra::lower(&report.sources, &files, world, &mut report.sink);
+    }
+}
+
+/// An error if the program has a file in Sierra, of which there is no `what`, in the plural.
+pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed> {
+    match files(&report.sources).first() {
+        None => Ok(()),
+        Some(&file) => {
+            let hint = "see what becomes of the program with `nyala emit --stage residual`";
+            Err(report.report(limitation::not_supported(Span::new(file, 0, 0), what, hint)))
+        }
+    }
+}

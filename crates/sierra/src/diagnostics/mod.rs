@@ -1,0 +1,8 @@
+//! The diagnostics of Sierra, one file per code.
+
+pub(crate) mod sierra_constant;
+pub(crate) mod sierra_name;
+pub(crate) mod sierra_syntax;
+pub(crate) mod sierra_type;
+
+nyala_base::codes![sierra_constant, sierra_name, sierra_syntax, sierra_type];

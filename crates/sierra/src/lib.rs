@@ -1,0 +1,28 @@
+//! Sierra, a language like C: programs in it become graphs, and go the way of Impala's.
+//!
+//! For users: `docs/sierra.md`. Of Leißa, Haffner and Hack, "Sierra: A SIMD Extension for C++" (seed 002, part I).
+//!
+//! **So far** there is its scalar part: numbers, pointers, arrays, structs, enumerations, functions, and C's control flow. Types with lanes,
+//! SIMD mode and the dialect of ISPC's programs will come on top of it.
+//!
+//! **Parts.** Characters to tokens ([`lexer`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
+//! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
+//!
+//! **Other code.** All functions that are not `static` can be called by Impala and C; those that are declared only are theirs. Arithmetic of signed
+//! integers must not overflow, as in C: the checks of Impala's programs find it.
+//!
+//! **Limitations.** What of C and C++ is not there is a `limitation` with its name: references, templates, classes, overloading, pointers to functions,
+//! unions, `goto`, the preprocessor.
+#![forbid(unsafe_code)]
+
+pub mod diagnostics;
+mod lexer;
+pub mod lower;
+pub mod parser;
+pub mod syntax;
+mod types;
+
+pub use lower::{Callable, lower};
+
+/// The ending of files in the language.
+pub const ENDING: &str = ".sierra";

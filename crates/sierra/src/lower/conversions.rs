@@ -1,0 +1,142 @@
+//! Conversions of values, those that C makes by itself and those that are written.
+
+use super::*;
+
+impl<'s> Lowerer<'s, '_> {
+    /// The value of an expression: what lies in memory is read, and an array becomes the address of its first element.
+    pub(super) fn read(&mut self, value: Value, span: Span) -> Lowered<(Val, Ty)> {
+        match value {
+            Value::Plain(val, ty) => Ok((val, ty)),
+            Value::Place(Variable { address, ty, is_const }) => match *self.types.kind(ty) {
+                Kind::Array(of, _) => {
+                    let ty = self.types.pointer(of, is_const);
+                    Ok((self.retyped(address, ty), ty))
+                }
+                _ => Ok((self.load(address, span)?, ty)),
+            },
+        }
+    }
+
+    /// An address as another pointer.
+    pub(super) fn retyped(&mut self, address: Val, ty: Ty) -> Val {
+        let ir = self.types.ir(ty, self.w);
+        if self.w.ty(address) == ir { address } else { self.w.op_ty(Op::Bitcast, ir, &[address]) }
+    }
+
+    /// The value as C converts it by itself.
+    pub(super) fn convert(&mut self, (val, from): (Val, Ty), to: Ty, span: Span) -> Lowered<Val> {
+        if from == to || from == Types::ERROR || to == Types::ERROR {
+            return Ok(val);
+        }
+        match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
+            (Kind::Prim(_), Kind::Prim(_)) => Ok(self.number(val, to)),
+            (Kind::Pointer { .. }, Kind::Prim(Prim::Bool)) => Ok(self.is_not_null(val)),
+            (Kind::Prim(Prim::I32), Kind::Pointer { .. }) if self.w.as_lit(val) == Some(0) => Ok(self.null(to)),
+            (Kind::Pointer { to: a, is_const: from_const }, Kind::Pointer { to: b, is_const: to_const }) => {
+                let is_null = a == Types::VOID && self.w.as_lit(val) == Some(0);
+                let fits = (a == b || b == Types::VOID) && (to_const || !from_const);
+                if is_null {
+                    Ok(self.null(to))
+                } else if fits {
+                    Ok(self.retyped(val, to))
+                } else {
+                    Err(Box::new(sierra_type::needs_cast(span, &self.types.show(from), &self.types.show(to))))
+                }
+            }
+            (Kind::Prim(from_prim), Kind::Pointer { .. }) if from_prim.is_int() => {
+                Err(Box::new(sierra_type::needs_cast(span, &self.types.show(from), &self.types.show(to))))
+            }
+            (Kind::Pointer { .. }, Kind::Prim(prim)) if prim.is_int() => {
+                Err(Box::new(sierra_type::needs_cast(span, &self.types.show(from), &self.types.show(to))))
+            }
+            _ => {
+                let expected = format!("`{}`", self.types.show(to));
+                Err(Box::new(sierra_type::mismatch(span, &self.types.show(from), &expected)))
+            }
+        }
+    }
+
+    /// The value as a cast converts it.
+    pub(super) fn cast(&mut self, (val, from): (Val, Ty), to: Ty, span: Span) -> Lowered<Val> {
+        match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
+            (_, Kind::Void) => Ok(self.w.unit()),
+            (Kind::Pointer { .. }, Kind::Pointer { .. }) => Ok(self.retyped(val, to)),
+            (Kind::Pointer { .. }, Kind::Prim(prim)) if prim.is_int() => {
+                let address = self.w.types.prim(Prim::U64);
+                let bits = self.w.op_ty(Op::Bitcast, address, &[val]);
+                Ok(self.number(bits, to))
+            }
+            (Kind::Prim(prim), Kind::Pointer { .. }) if prim.is_int() => {
+                let wide = self.w.types.prim(if prim.is_signed() { Prim::I64 } else { Prim::U64 });
+                let bits = self.w.op_ty(Op::Cast, wide, &[val]);
+                let ir = self.types.ir(to, self.w);
+                Ok(self.w.op_ty(Op::Bitcast, ir, &[bits]))
+            }
+            (Kind::Prim(_), Kind::Prim(_)) => Ok(self.number(val, to)),
+            _ if from == to => Ok(val),
+            _ if from == Types::ERROR || to == Types::ERROR => Ok(val),
+            _ => Err(Box::new(sierra_type::cast(span, &self.types.show(from), &self.types.show(to)))),
+        }
+    }
+
+    fn number(&mut self, val: Val, to: Ty) -> Val {
+        let ir = self.types.ir(to, self.w);
+        if self.w.ty(val) == ir { val } else { self.w.op_ty(Op::Cast, ir, &[val]) }
+    }
+
+    pub(super) fn null(&mut self, pointer: Ty) -> Val {
+        let ir = self.types.ir(pointer, self.w);
+        self.w.lit(ir, 0)
+    }
+
+    fn is_not_null(&mut self, val: Val) -> Val {
+        let ty = self.w.ty(val);
+        let null = self.w.lit(ty, 0);
+        self.w.op(Op::Ne, &[val, null])
+    }
+
+    /// The value as a condition.
+    pub(super) fn truth(&mut self, (val, ty): (Val, Ty), span: Span) -> Lowered<Val> {
+        match *self.types.kind(ty) {
+            Kind::Error => Ok(self.w.lit_bool(true)),
+            Kind::Prim(_) | Kind::Pointer { .. } => {
+                let bool = self.types.prim(Prim::Bool);
+                self.convert((val, ty), bool, span)
+            }
+            _ => Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a condition"))),
+        }
+    }
+
+    /// The type in which C computes with a number: at least `int`.
+    pub(super) fn promoted(&mut self, prim: Prim) -> Prim {
+        if prim.is_float() || prim.bits() >= 32 { prim } else { Prim::I32 }
+    }
+
+    /// The type in which C computes with two numbers.
+    pub(super) fn common(&mut self, a: Prim, b: Prim) -> Prim {
+        if let Some(float) = [Prim::F64, Prim::F32, Prim::F16].into_iter().find(|f| *f == a || *f == b) {
+            return float;
+        }
+        let (a, b) = (self.promoted(a), self.promoted(b));
+        match a.bits().cmp(&b.bits()) {
+            std::cmp::Ordering::Greater => a,
+            std::cmp::Ordering::Less => b,
+            std::cmp::Ordering::Equal if a.is_signed() => b,
+            std::cmp::Ordering::Equal => a,
+        }
+    }
+
+    /// The value of an integer that the compiler can compute.
+    pub(super) fn constant_int(&mut self, e: &Expr<'s>) -> Lowered<i64> {
+        let was_constant = std::mem::replace(&mut self.is_constant, true);
+        let value = self.value(e);
+        self.is_constant = was_constant;
+        let (val, ty) = value?;
+        let bits = self.w.as_lit(val).filter(|_| self.types.as_prim(ty).is_some_and(|p| !p.is_float()));
+        match bits {
+            Some(bits) => Ok(bits as i64),
+            None if ty == Types::ERROR => Ok(1),
+            None => Err(Box::new(sierra_constant::error(e.span))),
+        }
+    }
+}

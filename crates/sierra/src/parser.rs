@@ -1,0 +1,628 @@
+//! Tokens to syntax trees.
+//!
+//! Separate, since only the grammar is looked at, and which names are types: `a * b;` declares a pointer if `a` is one. The first fault ends a file.
+//!
+//! ```text
+//! file        = {function | declaration}
+//! function    = specifier declarator block
+//! declaration = specifier [ declarator ["=" init] {"," declarator ["=" init]} ] ";"
+//! specifier   = {"static" | "extern" | "typedef" | "const" | "inline"} type
+//! type        = "void" | "bool" | "char" | "short" | "int" | "long" | "signed" | "unsigned" | "float" | "double" | "auto" | NAME
+//!             | "struct" [NAME] ["{" {declaration} "}"] | "enum" [NAME] ["{" NAME ["=" value] {"," …} "}"]
+//! declarator  = {"*" ["const"]} [NAME] [ "(" [ parameter {"," parameter} ] ")" ] {"[" [value] "]"}
+//! init        = value | "{" [ init {"," init} [","] ] "}"
+//! statement   = block | declaration | [expression] ";" | "return" [expression] ";" | "break" ";" | "continue" ";"
+//!             | "if" "(" expression ")" statement ["else" statement] | "while" "(" expression ")" statement
+//!             | "do" statement "while" "(" expression ")" ";"
+//!             | "for" "(" (declaration | [expression] ";") [expression] ";" [expression] ")" statement
+//!             | "switch" "(" expression ")" "{" { "case" value ":" | "default" ":" | statement } "}"
+//! ```
+//!
+//! Expressions are C's, with types called as functions, `float(n)`.
+
+mod exprs;
+
+use crate::diagnostics::sierra_syntax;
+use crate::lexer::{Kind, Token, tokens};
+use crate::syntax::*;
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, FileId, Sink, Span};
+use nyala_ir::Prim;
+use rustc_hash::FxHashMap;
+
+/// Limit on what is within each other.
+const MAX_DEPTH: u32 = 100;
+
+/// Words that are no names.
+const KEYWORDS: [&str; 51] = [
+    "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else",
+    "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "namespace", "new", "nullptr",
+    "NULL", "operator", "private", "protected", "public", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "union",
+    "unsigned", "using", "void", "while",
+];
+
+/// Words of C and C++ that begin what is not there, with what it is, in the plural, and what to write instead.
+const MISSING: [(&str, &str, &str); 14] = [
+    ("class", "classes", "write a `struct`, and functions that take it"),
+    ("delete", "`new` and `delete`", "declare `void* malloc(size_t n);` and `void free(void* p);`"),
+    ("goto", "jumps to labels", "use a loop, `break` and `continue`"),
+    ("namespace", "namespaces", "begin names with a word of their own"),
+    ("new", "`new` and `delete`", "declare `void* malloc(size_t n);` and `void free(void* p);`"),
+    ("operator", "operators of one's own", "write a function"),
+    ("private", "access rules", "leave it out"),
+    ("protected", "access rules", "leave it out"),
+    ("public", "access rules", "leave it out"),
+    ("template", "templates", "write a function for each type"),
+    ("throw", "exceptions", "return a value that says what is wrong"),
+    ("try", "exceptions", "return a value that says what is wrong"),
+    ("union", "unions", "write a `struct`"),
+    ("using", "`using` declarations", "write a `typedef`"),
+];
+
+/// Names of types that are no keywords.
+const INTS: [(&str, Prim); 17] = [
+    ("int8", Prim::I8),
+    ("int16", Prim::I16),
+    ("int32", Prim::I32),
+    ("int64", Prim::I64),
+    ("uint8", Prim::U8),
+    ("uint16", Prim::U16),
+    ("uint32", Prim::U32),
+    ("uint64", Prim::U64),
+    ("int8_t", Prim::I8),
+    ("int16_t", Prim::I16),
+    ("int32_t", Prim::I32),
+    ("int64_t", Prim::I64),
+    ("uint8_t", Prim::U8),
+    ("uint16_t", Prim::U16),
+    ("uint32_t", Prim::U32),
+    ("uint64_t", Prim::U64),
+    ("size_t", Prim::U64),
+];
+
+type Parsed<T> = Result<T, Box<Diagnostic>>;
+
+struct Parser<'s> {
+    tokens: Vec<Token<'s>>,
+    pos: usize,
+    depth: u32,
+    /// Names in scope, and whether they are types.
+    scopes: Vec<FxHashMap<&'s str, bool>>,
+}
+
+/// The items of a file. What is wrong with its grammar is reported.
+pub fn parse<'s>(file: FileId, text: &'s str, sink: &mut Sink) -> Vec<Item<'s>> {
+    let scopes = vec![FxHashMap::default()];
+    let mut parser = Parser { tokens: tokens(file, text), pos: 0, depth: 0, scopes };
+    let mut items = Vec::new();
+    while parser.token().kind != Kind::End {
+        match parser.item() {
+            Ok(item) => items.extend(item),
+            Err(diagnostic) => {
+                sink.push(*diagnostic);
+                break;
+            }
+        }
+    }
+    items
+}
+
+impl<'s> Parser<'s> {
+    fn token(&self) -> Token<'s> {
+        self.ahead(0)
+    }
+
+    fn ahead(&self, n: usize) -> Token<'s> {
+        // The last token is the end.
+        self.tokens[(self.pos + n).min(self.tokens.len() - 1)]
+    }
+
+    fn next(&mut self) -> Token<'s> {
+        let token = self.token();
+        self.pos += 1;
+        token
+    }
+
+    fn span(&self) -> Span {
+        self.token().span
+    }
+
+    /// From the beginning of a token to the end of the last one.
+    fn since(&self, start: Span) -> Span {
+        let last = self.tokens[self.pos.saturating_sub(1).min(self.tokens.len() - 1)].span;
+        Span { hi: last.hi.max(start.hi), ..start }
+    }
+
+    fn is(&self, text: &str) -> bool {
+        let token = self.token();
+        token.text == text && matches!(token.kind, Kind::Sign | Kind::Name)
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let is = self.is(text);
+        self.pos += usize::from(is);
+        is
+    }
+
+    fn expect(&mut self, text: &str) -> Parsed<Span> {
+        if self.is(text) { Ok(self.next().span) } else { Err(self.unexpected(&format!("`{text}`"))) }
+    }
+
+    fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
+        let token = self.token();
+        if let Some((_, what, hint)) = MISSING.iter().find(|m| m.0 == token.text) {
+            return Box::new(limitation::not_supported(token.span, what, hint));
+        }
+        if token.kind == Kind::Directive {
+            return Box::new(limitation::not_supported(
+                token.span,
+                "lines for the preprocessor",
+                "write `const` variables and functions, and give the command all files",
+            ));
+        }
+        Box::new(sierra_syntax::unexpected(token.span, token.text, expected))
+    }
+
+    /// Parses something that may contain itself.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Box::new(sierra_syntax::too_deep(self.span(), MAX_DEPTH)));
+        }
+        self.depth += 1;
+        let parsed = parse(self);
+        self.depth -= 1;
+        parsed
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<Name<'s>> {
+        let token = self.token();
+        if token.kind != Kind::Name || KEYWORDS.contains(&token.text) {
+            return Err(self.unexpected(what));
+        }
+        self.pos += 1;
+        Ok(Name { text: token.text, span: token.span })
+    }
+
+    fn declare(&mut self, name: &'s str, is_type: bool) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name, is_type);
+        }
+    }
+
+    fn scoped<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.scopes.push(FxHashMap::default());
+        let parsed = parse(self);
+        self.scopes.pop();
+        parsed
+    }
+
+    /// Whether a type, or a declaration, begins at a token.
+    fn begins_type(&self, token: Token) -> bool {
+        const WORDS: [&str; 17] = [
+            "void", "bool", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "auto", "struct",
+            "enum", "const", "static", "extern", "typedef",
+        ];
+        token.kind == Kind::Name
+            && (WORDS.contains(&token.text) || token.text == "inline" || self.is_type_name(token.text))
+    }
+
+    fn is_type_name(&self, name: &str) -> bool {
+        let declared = self.scopes.iter().rev().find_map(|s| s.get(name).copied());
+        declared.unwrap_or_else(|| INTS.iter().any(|i| i.0 == name))
+    }
+
+    fn item(&mut self) -> Parsed<Option<Item<'s>>> {
+        if self.eat(";") {
+            return Ok(None);
+        }
+        if self.is("extern") && self.ahead(1).kind == Kind::Text {
+            // All functions have C's linkage.
+            self.pos += 2;
+            if self.is("{") {
+                return Err(Box::new(limitation::not_supported(
+                    self.span(),
+                    "blocks after `extern \"C\"`",
+                    "leave them out: all functions can be called from C",
+                )));
+            }
+        }
+        let (storage, specifier) = self.specifiers()?;
+        if self.eat(";") {
+            return Ok(Some(Item::Declaration(Declaration { storage, specifier, declared: Vec::new() })));
+        }
+        let declarator = self.declarator(true)?;
+        if declarator.params.is_some() && self.is("{") {
+            if let Some(name) = declarator.name {
+                self.declare(name.text, false);
+            }
+            return self.scoped(|p| {
+                let params = declarator.params.iter().flatten();
+                params.filter_map(|(_, d)| d.name).for_each(|name| p.declare(name.text, false));
+                p.expect("{")?;
+                let body = p.statements()?;
+                let end = p.expect("}")?;
+                Ok(Some(Item::Function(Function { storage, specifier, declarator, body, end })))
+            });
+        }
+        self.declaration_of(storage, specifier, declarator).map(|d| Some(Item::Declaration(d)))
+    }
+
+    fn declaration(&mut self) -> Parsed<Declaration<'s>> {
+        let (storage, specifier) = self.specifiers()?;
+        if self.eat(";") {
+            return Ok(Declaration { storage, specifier, declared: Vec::new() });
+        }
+        let declarator = self.declarator(true)?;
+        self.declaration_of(storage, specifier, declarator)
+    }
+
+    /// The rest of a declaration behind its first declarator.
+    fn declaration_of(
+        &mut self,
+        storage: Storage,
+        specifier: Specifier<'s>,
+        first: Declarator<'s>,
+    ) -> Parsed<Declaration<'s>> {
+        let mut declared = Vec::new();
+        let mut declarator = first;
+        loop {
+            if let Some(name) = declarator.name {
+                self.declare(name.text, storage == Storage::Typedef);
+            }
+            let init = if self.eat("=") { Some(self.init()?) } else { None };
+            declared.push((declarator, init));
+            if !self.eat(",") {
+                break;
+            }
+            declarator = self.declarator(true)?;
+        }
+        self.expect(";")?;
+        Ok(Declaration { storage, specifier, declared })
+    }
+
+    fn init(&mut self) -> Parsed<Init<'s>> {
+        let start = self.span();
+        if !self.eat("{") {
+            return self.assignment().map(Init::Value);
+        }
+        self.nested(|p| {
+            let mut parts = Vec::new();
+            while !p.is("}") {
+                if p.is(".") || p.is("[") {
+                    let hint = "write the values of all parts, in their order";
+                    return Err(Box::new(limitation::not_supported(p.span(), "values of named parts", hint)));
+                }
+                parts.push(p.init()?);
+                if !p.eat(",") {
+                    break;
+                }
+            }
+            p.expect("}")?;
+            Ok(Init::List(parts, p.since(start)))
+        })
+    }
+
+    /// The words in front of a declarator, in any order.
+    fn specifiers(&mut self) -> Parsed<(Storage, Specifier<'s>)> {
+        let start = self.span();
+        let mut storage = Storage::Automatic;
+        let mut is_const = false;
+        // How many there are of `signed`, `unsigned`, `short`, `long`; the other word for a number.
+        let mut counts = [0; 4];
+        let mut base: Option<&str> = None;
+        let mut kind = None;
+        loop {
+            let token = self.token();
+            if token.kind != Kind::Name {
+                break;
+            }
+            let is_open = kind.is_none() && base.is_none() && counts == [0; 4];
+            match token.text {
+                "const" => is_const = true,
+                "inline" => {}
+                "static" => storage = Storage::Static,
+                "extern" => storage = Storage::Extern,
+                "typedef" => storage = Storage::Typedef,
+                "signed" => counts[0] += 1,
+                "unsigned" => counts[1] += 1,
+                "short" => counts[2] += 1,
+                "long" => counts[3] += 1,
+                "char" | "int" | "double" if kind.is_none() && base.is_none() => base = Some(token.text),
+                "float" if is_open => kind = Some(SpecifierKind::Prim(Prim::F32)),
+                "void" if is_open => kind = Some(SpecifierKind::Void),
+                "bool" if is_open => kind = Some(SpecifierKind::Prim(Prim::Bool)),
+                "auto" if is_open => kind = Some(SpecifierKind::Auto),
+                "struct" if is_open => {
+                    kind = Some(self.struct_specifier()?);
+                    continue;
+                }
+                "enum" if is_open => {
+                    kind = Some(self.enum_specifier()?);
+                    continue;
+                }
+                name if is_open && self.is_type_name(name) => {
+                    let declared = self.scopes.iter().any(|s| s.contains_key(name));
+                    let int = INTS.iter().find(|i| i.0 == name && !declared);
+                    kind = Some(int.map_or(SpecifierKind::Named(Name { text: name, span: token.span }), |i| {
+                        SpecifierKind::Prim(i.1)
+                    }));
+                }
+                _ => break,
+            }
+            self.pos += 1;
+        }
+        let [n_signed, n_unsigned, n_short, n_long] = counts;
+        let is_sized = counts != [0; 4];
+        let prim = match (base, n_short, n_long) {
+            (Some("double"), 0, 0) if n_signed + n_unsigned == 0 => Some(Prim::F64),
+            (Some("char"), 0, 0) => Some(Prim::I8),
+            (Some("int") | None, 1, 0) => Some(Prim::I16),
+            (Some("int") | None, 0, 1 | 2) => Some(Prim::I64),
+            (Some("int"), 0, 0) => Some(Prim::I32),
+            (None, 0, 0) if is_sized => Some(Prim::I32),
+            _ => None,
+        };
+        let prim = match prim {
+            Some(prim) if n_signed + n_unsigned <= 1 && n_unsigned == 1 => Some(unsigned(prim)),
+            Some(prim) if n_signed + n_unsigned <= 1 => Some(prim),
+            _ => None,
+        };
+        let kind = match (kind, prim) {
+            (Some(kind), None) if !is_sized && base.is_none() => kind,
+            (None, Some(prim)) => SpecifierKind::Prim(prim),
+            (None, None) if !is_sized && base.is_none() => return Err(self.unexpected("a type")),
+            _ => return Err(Box::new(sierra_syntax::no_type(self.since(start)))),
+        };
+        Ok((storage, Specifier { kind, is_const, span: self.since(start) }))
+    }
+
+    fn struct_specifier(&mut self) -> Parsed<SpecifierKind<'s>> {
+        self.expect("struct")?;
+        let name = if self.is("{") { None } else { Some(self.name("the name of the struct, or `{`")?) };
+        if let Some(name) = name {
+            self.declare(name.text, true);
+        }
+        if !self.eat("{") {
+            return Ok(SpecifierKind::Struct(name, None));
+        }
+        let fields = self.nested(|p| {
+            let mut fields = Vec::new();
+            // Names of fields are no names of types outside.
+            p.scoped(|p| {
+                while !p.is("}") {
+                    fields.push(p.declaration()?);
+                }
+                Ok(())
+            })?;
+            Ok(fields)
+        })?;
+        self.expect("}")?;
+        Ok(SpecifierKind::Struct(name, Some(fields)))
+    }
+
+    fn enum_specifier(&mut self) -> Parsed<SpecifierKind<'s>> {
+        self.expect("enum")?;
+        let name = if self.is("{") { None } else { Some(self.name("the name of the enumeration, or `{`")?) };
+        if let Some(name) = name {
+            self.declare(name.text, true);
+        }
+        if !self.eat("{") {
+            return Ok(SpecifierKind::Enum(name, None));
+        }
+        let mut values = Vec::new();
+        while !self.is("}") {
+            let name = self.name("a name")?;
+            self.declare(name.text, false);
+            let value = if self.eat("=") { Some(self.choice()?) } else { None };
+            values.push((name, value));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect("}")?;
+        Ok(SpecifierKind::Enum(name, Some(values)))
+    }
+
+    /// With a name, or without one where a type stands alone.
+    fn declarator(&mut self, is_named: bool) -> Parsed<Declarator<'s>> {
+        let start = self.span();
+        let mut pointers = Vec::new();
+        while self.eat("*") {
+            pointers.push(self.eat("const"));
+            self.eat("restrict");
+        }
+        if self.is("&") {
+            let hint = "take a pointer, and pass the address";
+            return Err(Box::new(limitation::not_supported(self.span(), "references", hint)));
+        }
+        if self.is("(") {
+            let hint = "call functions by their names";
+            return Err(Box::new(limitation::not_supported(self.span(), "pointers to functions", hint)));
+        }
+        let has_name = self.token().kind == Kind::Name && !KEYWORDS.contains(&self.token().text);
+        let name = if is_named || has_name { Some(self.name("a name")?) } else { None };
+        let mut params = None;
+        if name.is_some() && self.eat("(") {
+            params = Some(self.params()?);
+        }
+        let mut lengths = Vec::new();
+        while self.eat("[") {
+            lengths.push(if self.is("]") { None } else { Some(self.choice()?) });
+            self.expect("]")?;
+        }
+        Ok(Declarator { pointers, name, params, lengths, span: self.since(start) })
+    }
+
+    fn params(&mut self) -> Parsed<Vec<(Specifier<'s>, Declarator<'s>)>> {
+        let mut params = Vec::new();
+        if self.is("void") && self.ahead(1).text == ")" {
+            self.pos += 1;
+        }
+        while !self.is(")") {
+            if self.is("...") {
+                let hint = "declare a function for each number of arguments";
+                return Err(Box::new(limitation::not_supported(self.span(), "parameters `...`", hint)));
+            }
+            let (_, specifier) = self.specifiers()?;
+            params.push((specifier, self.declarator(false)?));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(params)
+    }
+
+    fn type_name(&mut self) -> Parsed<TypeName<'s>> {
+        let (_, specifier) = self.specifiers()?;
+        Ok((specifier, self.declarator(false)?))
+    }
+
+    // Statements.
+
+    fn statements(&mut self) -> Parsed<Vec<Statement<'s>>> {
+        let mut statements = Vec::new();
+        while !self.is("}") {
+            statements.push(self.statement()?);
+        }
+        Ok(statements)
+    }
+
+    fn block(&mut self) -> Parsed<Vec<Statement<'s>>> {
+        self.expect("{")?;
+        let statements = self.scoped(Self::statements)?;
+        self.expect("}")?;
+        Ok(statements)
+    }
+
+    fn statement(&mut self) -> Parsed<Statement<'s>> {
+        self.nested(|p| {
+            let start = p.span();
+            let kind = p.statement_kind()?;
+            Ok(Statement { kind, span: p.since(start) })
+        })
+    }
+
+    fn statement_kind(&mut self) -> Parsed<StatementKind<'s>> {
+        let token = self.token();
+        if token.kind == Kind::Name {
+            match token.text {
+                "if" => return self.if_statement(),
+                "while" => {
+                    self.pos += 1;
+                    let condition = Some(self.condition()?);
+                    let body = Box::new(self.statement()?);
+                    return Ok(StatementKind::For { first: None, condition, step: None, body });
+                }
+                "do" => {
+                    self.pos += 1;
+                    let body = Box::new(self.statement()?);
+                    self.expect("while")?;
+                    let condition = self.condition()?;
+                    self.expect(";")?;
+                    return Ok(StatementKind::DoWhile(body, condition));
+                }
+                "for" => {
+                    self.pos += 1;
+                    return self.scoped(Self::for_statement);
+                }
+                "switch" => {
+                    self.pos += 1;
+                    let value = self.condition()?;
+                    return Ok(StatementKind::Switch(value, self.block()?));
+                }
+                "case" => {
+                    self.pos += 1;
+                    let value = self.choice()?;
+                    self.expect(":")?;
+                    return Ok(StatementKind::Case(value));
+                }
+                "default" => {
+                    self.pos += 1;
+                    self.expect(":")?;
+                    return Ok(StatementKind::Default);
+                }
+                "return" => {
+                    self.pos += 1;
+                    let value = if self.is(";") { None } else { Some(self.expression()?) };
+                    self.expect(";")?;
+                    return Ok(StatementKind::Return(value));
+                }
+                "break" | "continue" => {
+                    self.pos += 1;
+                    self.expect(";")?;
+                    return Ok(if token.text == "break" { StatementKind::Break } else { StatementKind::Continue });
+                }
+                _ => {}
+            }
+        }
+        if self.is("{") {
+            return self.block().map(StatementKind::Block);
+        }
+        if self.eat(";") {
+            return Ok(StatementKind::Empty);
+        }
+        // `float(n)` is a value.
+        if self.begins_type(token) && self.ahead(1).text != "(" {
+            return self.declaration().map(StatementKind::Declare);
+        }
+        let value = self.expression()?;
+        self.expect(";")?;
+        Ok(StatementKind::Value(value))
+    }
+
+    fn condition(&mut self) -> Parsed<Expr<'s>> {
+        self.expect("(")?;
+        let condition = self.expression()?;
+        self.expect(")")?;
+        Ok(condition)
+    }
+
+    fn if_statement(&mut self) -> Parsed<StatementKind<'s>> {
+        let mut arms = Vec::new();
+        loop {
+            self.expect("if")?;
+            let condition = self.condition()?;
+            arms.push((condition, self.statement()?));
+            if !self.eat("else") {
+                return Ok(StatementKind::If(arms, None));
+            }
+            if !self.is("if") {
+                let otherwise = self.statement()?;
+                return Ok(StatementKind::If(arms, Some(Box::new(otherwise))));
+            }
+        }
+    }
+
+    fn for_statement(&mut self) -> Parsed<StatementKind<'s>> {
+        self.expect("(")?;
+        let start = self.span();
+        let first = if self.eat(";") {
+            None
+        } else if self.begins_type(self.token()) && self.ahead(1).text != "(" {
+            Some(StatementKind::Declare(self.declaration()?))
+        } else {
+            let value = self.expression()?;
+            self.expect(";")?;
+            Some(StatementKind::Value(value))
+        };
+        let first = first.map(|kind| Box::new(Statement { kind, span: self.since(start) }));
+        let condition = if self.is(";") { None } else { Some(self.expression()?) };
+        self.expect(";")?;
+        let step = if self.is(")") { None } else { Some(self.expression()?) };
+        self.expect(")")?;
+        let body = Box::new(self.statement()?);
+        Ok(StatementKind::For { first, condition, step, body })
+    }
+}
+
+fn unsigned(prim: Prim) -> Prim {
+    match prim {
+        Prim::I8 => Prim::U8,
+        Prim::I16 => Prim::U16,
+        Prim::I32 => Prim::U32,
+        Prim::I64 => Prim::U64,
+        other => other,
+    }
+}

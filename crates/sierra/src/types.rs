@@ -1,0 +1,208 @@
+//! Types of the language, each with its type in the graph.
+
+use nyala_base::Span;
+use nyala_ir::{self as ir, Prim, World};
+use rustc_hash::FxHashMap;
+
+/// Limit on the elements of an array.
+pub const MAX_LENGTH: u64 = 1 << 32;
+
+/// Limit on pointers and arrays within each other.
+pub const MAX_DEPTH: u32 = 50;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ty(u32);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct StructId(u32);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// Of faulty code; nothing more is reported about it.
+    Error,
+    Void,
+    /// A number or `bool`.
+    Prim(Prim),
+    Pointer {
+        to: Ty,
+        is_const: bool,
+    },
+    Array(Ty, u64),
+    Struct(StructId),
+}
+
+pub struct Field {
+    pub name: String,
+    pub ty: Ty,
+}
+
+pub struct Struct {
+    pub name: String,
+    pub declared: Span,
+    /// `None`: it was only named so far.
+    pub fields: Option<Vec<Field>>,
+    ir: (ir::StructId, ir::Ty),
+}
+
+pub struct Types {
+    kinds: Vec<Kind>,
+    /// How deep each type is: pointers and arrays within each other.
+    depths: Vec<u32>,
+    known: FxHashMap<Kind, Ty>,
+    structs: Vec<Struct>,
+    /// The number of structs with each name: names are unique in the graph.
+    names: FxHashMap<String, u32>,
+}
+
+impl Types {
+    pub fn new() -> Types {
+        let mut types = Types {
+            kinds: Vec::new(),
+            depths: Vec::new(),
+            known: FxHashMap::default(),
+            structs: Vec::new(),
+            names: FxHashMap::default(),
+        };
+        let first = [Kind::Error, Kind::Void].into_iter().chain(Prim::ALL.iter().map(|&p| Kind::Prim(p)));
+        first.for_each(|kind| _ = types.intern(kind));
+        types
+    }
+
+    pub const ERROR: Ty = Ty(0);
+    pub const VOID: Ty = Ty(1);
+
+    fn intern(&mut self, kind: Kind) -> Ty {
+        *self.known.entry(kind).or_insert_with_key(|kind| {
+            let depth = match *kind {
+                Kind::Pointer { to: of, .. } | Kind::Array(of, _) => self.depths[of.0 as usize] + 1,
+                _ => 0,
+            };
+            self.kinds.push(kind.clone());
+            self.depths.push(depth);
+            Ty(self.kinds.len() as u32 - 1)
+        })
+    }
+
+    pub fn is_too_deep(&self, ty: Ty) -> bool {
+        self.depths[ty.0 as usize] > MAX_DEPTH
+    }
+
+    pub fn prim(&mut self, prim: Prim) -> Ty {
+        self.intern(Kind::Prim(prim))
+    }
+
+    pub fn pointer(&mut self, to: Ty, is_const: bool) -> Ty {
+        self.intern(Kind::Pointer { to, is_const })
+    }
+
+    pub fn array(&mut self, of: Ty, n: u64) -> Ty {
+        self.intern(Kind::Array(of, n))
+    }
+
+    pub fn kind(&self, ty: Ty) -> &Kind {
+        &self.kinds[ty.0 as usize]
+    }
+
+    pub fn as_prim(&self, ty: Ty) -> Option<Prim> {
+        if let Kind::Prim(prim) = *self.kind(ty) { Some(prim) } else { None }
+    }
+
+    pub fn as_struct(&self, ty: Ty) -> Option<&Struct> {
+        if let Kind::Struct(id) = *self.kind(ty) { Some(&self.structs[id.0 as usize]) } else { None }
+    }
+
+    pub fn declare_struct(&mut self, name: &str, declared: Span, world: &mut World) -> (StructId, Ty) {
+        let n = self.names.entry(name.to_string()).and_modify(|n| *n += 1).or_insert(0);
+        let unique = if *n == 0 { name.to_string() } else { format!("{name}.{n}") };
+        let ir = world.types.declare_struct(&unique);
+        let id = StructId(self.structs.len() as u32);
+        self.structs.push(Struct { name: name.into(), declared, fields: None, ir });
+        (id, self.intern(Kind::Struct(id)))
+    }
+
+    pub fn set_fields(&mut self, id: StructId, fields: Vec<Field>, world: &mut World) {
+        let of_graph = fields.iter().map(|f| (f.name.clone(), self.ir(f.ty, world))).collect();
+        let data = &mut self.structs[id.0 as usize];
+        world.types.set_fields(data.ir.0, of_graph);
+        data.fields = Some(fields);
+    }
+
+    /// Whether values of the type have a size.
+    pub fn is_complete(&self, mut ty: Ty) -> bool {
+        while let Kind::Array(of, _) = *self.kind(ty) {
+            ty = of;
+        }
+        match *self.kind(ty) {
+            Kind::Void => false,
+            Kind::Struct(id) => self.structs[id.0 as usize].fields.is_some(),
+            _ => true,
+        }
+    }
+
+    /// The type in the graph. A pointer leads to any number of elements.
+    pub fn ir(&self, ty: Ty, world: &mut World) -> ir::Ty {
+        match *self.kind(ty) {
+            Kind::Error | Kind::Void => world.types.unit(),
+            Kind::Prim(prim) => world.types.prim(prim),
+            Kind::Pointer { to, .. } => {
+                // Structs end the chain of pointers.
+                let to = if to == Types::VOID { world.types.prim(Prim::U8) } else { self.ir(to, world) };
+                let elements = world.types.indef_array(to);
+                world.types.ptr(elements)
+            }
+            Kind::Array(of, n) => {
+                let of = self.ir(of, world);
+                world.types.array(of, n)
+            }
+            Kind::Struct(id) => self.structs[id.0 as usize].ir.1,
+        }
+    }
+
+    /// As the source has it.
+    pub fn show(&self, ty: Ty) -> String {
+        match *self.kind(ty) {
+            Kind::Error => "?".into(),
+            Kind::Void => "void".into(),
+            Kind::Prim(prim) => match prim {
+                Prim::Bool => "bool",
+                Prim::I8 => "char",
+                Prim::I16 => "short",
+                Prim::I32 => "int",
+                Prim::I64 => "long",
+                Prim::U8 => "unsigned char",
+                Prim::U16 => "unsigned short",
+                Prim::U32 => "unsigned",
+                Prim::U64 => "unsigned long",
+                Prim::F16 => "float16",
+                Prim::F32 => "float",
+                Prim::F64 => "double",
+            }
+            .into(),
+            Kind::Pointer { to, is_const } => {
+                format!("{}{}*", if is_const { "const " } else { "" }, self.show(to))
+            }
+            Kind::Array(of, n) => {
+                // `int[2][3]`: the outer length comes first.
+                let (mut base, mut lengths) = (of, format!("[{n}]"));
+                while let Kind::Array(of, n) = *self.kind(base) {
+                    lengths += &format!("[{n}]");
+                    base = of;
+                }
+                format!("{}{lengths}", self.show(base))
+            }
+            Kind::Struct(id) => self.structs[id.0 as usize].name.clone(),
+        }
+    }
+
+    /// As Impala has it: numbers, and addresses of numbers.
+    pub fn impala(&self, ty: Ty) -> Option<String> {
+        match *self.kind(ty) {
+            Kind::Prim(prim) => Some(prim.name().into()),
+            Kind::Pointer { to, is_const } => {
+                let to = if to == Types::VOID { Prim::U8 } else { self.as_prim(to)? };
+                Some(format!("&{}[{}]", if is_const { "" } else { "mut " }, to.name()))
+            }
+            _ => None,
+        }
+    }
+}
