@@ -194,7 +194,7 @@ fn texts(is_meant: impl Fn(&str) -> bool, known: &mut Known) -> Result<Option<Ta
     if orders.len() < n {
         println!("{} of {n} runs passed before (`--anew` runs them again)", n - orders.len());
     }
-    let mut results = texts::Results::new(false)?;
+    let mut results = crate::results::Results::new(false)?;
     queue::run(orders, |order, answer| {
         if answer.faults.is_empty() {
             known.add(&order.words.join(" "));

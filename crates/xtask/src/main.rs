@@ -21,6 +21,7 @@ mod queue;
 mod random;
 mod random_patterns;
 mod replay;
+mod results;
 mod sanitized;
 mod sass;
 mod setup;
@@ -347,11 +348,16 @@ fn run_texts(filter: Option<&str>, bless: bool, tier: texts::Tier, others: Vec<q
     let (mut orders, left_out) = texts::orders(filter, bless, tier)?;
     orders.extend(others);
     let judges = tier == texts::Tier::Gate && filter.is_none();
-    let (mut results, mut tally) = (texts::Results::new(judges)?, Tally::default());
+    let (mut results, mut tally) = (results::Results::new(judges)?, Tally::default());
     queue::run(orders, |order, answer| match &*order.words[0] {
         "text" => results.add(order, answer),
         _ => tally.count(&order.words.join(" "), &answer.faults),
     })?;
+    let slow = std::mem::take(&mut results.slow);
+    if !slow.is_empty() {
+        phase("what took too long, once more");
+        queue::run(slow, |order, answer| results.add(order, answer))?;
+    }
     tally.add(results.end());
     if left_out.runs + left_out.tests > 0 {
         println!(

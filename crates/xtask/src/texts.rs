@@ -23,10 +23,11 @@
 //! run there), checks, a device's back end. The expected text is that which `x bless` writes, like the files of the last row. For `; test run`, see
 //! [`crate::evaluate`].
 
-use crate::costs::{self, Part, Table, Verdict};
+use crate::costs::{self, Part, Table};
 use crate::memory::Known;
 use crate::queue::{Answer, Order};
-use crate::{Tally, root};
+use crate::results::Results;
+use crate::root;
 use nyala_base::Severity;
 use nyala_driver::{Failed, Files, FrontEnd, Graph, Options, Report, testing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,9 +41,6 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// The units that a run may take, twenty times, before its cost is known.
 const UNKNOWN: f64 = 30.0;
-
-/// The number of slowest runs whose costs are shown.
-const SLOWEST: usize = 10;
 
 /// How much of the text tests runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -260,92 +258,6 @@ pub fn perform(words: &[String]) -> Answer {
         },
     }
     answer
-}
-
-/// Answers to orders of text tests, as they come.
-pub struct Results {
-    table: Table,
-    /// The units of each run.
-    pub took: BTreeMap<(String, String), f64>,
-    /// Faults by file and run.
-    faults: BTreeMap<String, Vec<(String, String)>>,
-    paths: BTreeSet<String>,
-    skipped: BTreeSet<String>,
-    notable: Vec<String>,
-    /// The number of runs whose results were known.
-    n_known: usize,
-    /// Whether costs are compared with the table's, which are those of the gate.
-    judges: bool,
-}
-
-impl Results {
-    pub fn new(judges: bool) -> Result<Results, String> {
-        Ok(Results {
-            table: Table::read()?,
-            took: BTreeMap::new(),
-            faults: BTreeMap::new(),
-            paths: BTreeSet::new(),
-            skipped: BTreeSet::new(),
-            notable: Vec::new(),
-            n_known: 0,
-            judges,
-        })
-    }
-
-    pub fn add(&mut self, order: &Order, answer: Answer) {
-        let [_, path, run, ..] = &order.words[..] else { return };
-        self.paths.insert(path.clone());
-        self.skipped.extend(answer.skipped);
-        self.n_known += usize::from(answer.is_known);
-        let mut faults = answer.faults;
-        let key = (path.clone(), run.clone());
-        if self.judges {
-            match costs::judge(self.table.0.get(&key).copied(), answer.took) {
-                Verdict::Fine => {}
-                Verdict::Notable(said) => self.notable.push(format!("{path} under {run} {said}")),
-                Verdict::TooSlow(said) => faults.push(said),
-            }
-        }
-        self.took.insert(key, answer.took);
-        for fault in faults {
-            println!("FAILED {path} under {run}: {fault}");
-            self.faults.entry(path.clone()).or_default().push((run.clone(), fault));
-        }
-    }
-
-    /// Shows the slowest runs, what was skipped, and what failed; counts files.
-    pub fn end(self) -> Tally {
-        let mut slowest: Vec<_> = self.took.iter().collect();
-        slowest.sort_by(|a, b| b.1.total_cmp(a.1));
-        let sum: f64 = self.took.values().sum();
-        if !self.took.is_empty() {
-            let (runs, files) = (self.took.len(), self.paths.len());
-            println!("text tests: {runs} runs of {files} files, {sum:.0} units; the slowest:");
-        }
-        for ((path, run), took) in slowest.into_iter().take(SLOWEST) {
-            println!("  {took:5.1} {path} under {run}");
-        }
-        println!("units (runs): {}", costs::by_run(&self.took));
-        self.notable.iter().for_each(|said| println!("slow: {said}"));
-        if self.n_known > 0 {
-            println!("known from earlier runs: {} runs, without what their programs print", self.n_known);
-        }
-        self.skipped.iter().for_each(|what| println!("skipped: {what}"));
-        let lacking: Vec<_> = testing::ENGINES.iter().filter(|e| !is_there(e)).collect();
-        for engine in &lacking {
-            println!(
-                "skipped: everything under {}, since {} is missing",
-                engine.name,
-                engine.lacks().unwrap_or_default()
-            );
-        }
-        for (path, faults) in &self.faults {
-            let runs: Vec<&str> = faults.iter().map(|f| &*f.0).collect();
-            println!("failed: {path} under {}", runs.join(", "));
-        }
-        let failed = self.faults.len();
-        Tally { passed: self.paths.len() - failed, failed, skipped: self.skipped.len() + lacking.len() }
-    }
 }
 
 /// Collects the tests below a folder. The prelude is not a test: all programs read it, and as a program it would
