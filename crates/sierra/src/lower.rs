@@ -151,7 +151,13 @@ impl<'s> Lowerer<'s, '_> {
 
     fn declare(&mut self, name: Name<'s>, entity: Entity) -> Lowered<()> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
-        if let Some((_, before)) = scope.insert(name.text, (entity, name.span)) {
+        if let Some((old, before)) = scope.insert(name.text, (entity, name.span)) {
+            // `typedef struct S { … } S;`
+            if let (Entity::Type(old), Entity::Type(new)) = (old, entity)
+                && old == new
+            {
+                return Ok(());
+            }
             return Err(Box::new(sierra_name::twice(name.span, name.text, before)));
         }
         Ok(())
@@ -623,12 +629,23 @@ impl<'s> Lowerer<'s, '_> {
         self.go_on_in(rest);
     }
 
+    fn is_reached(&self) -> bool {
+        self.cur.is_some_and(|cur| self.reached.contains(&cur.k))
+    }
+
     fn jump(&mut self, k: Cont, args: &[Val]) {
+        // A continuation that is a value must have a body.
+        if !self.is_reached() {
+            return;
+        }
         let callee = self.w.cont_val(k);
         self.end(callee, args);
     }
 
     fn branch(&mut self, condition: Val, then: Cont, otherwise: Cont) {
+        if !self.is_reached() {
+            return;
+        }
         let callee = self.w.builtin(Builtin::Branch);
         let (then, otherwise) = (self.w.cont_val(then), self.w.cont_val(otherwise));
         self.end(callee, &[condition, then, otherwise]);

@@ -34,8 +34,8 @@ pub enum From {
     Impala,
     /// The programs in `fuzz/` only, so that a seed stands for the same input whatever else changes.
     Own,
-    /// Programs in DeepCPS and Staged-C.
-    Staged,
+    /// Programs in DeepCPS, Staged-C and Sierra.
+    Other,
 }
 
 impl From {
@@ -43,7 +43,7 @@ impl From {
         match self {
             From::Impala => None,
             From::Own => Some("--own"),
-            From::Staged => Some("--staged"),
+            From::Other => Some("--other"),
         }
     }
 }

@@ -41,6 +41,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/debugging.md",
             "docs/promises.md",
             "docs/staging.md",
+            "docs/sierra.md",
             "docs/tuning.md",
             "docs/packages.md",
             "docs/devices.md",

@@ -94,9 +94,9 @@ enum Task {
         /// Test the lexer, the parser and the checker with random bytes and mutated programs
         #[arg(long)]
         front: bool,
-        /// Test those of DeepCPS and Staged-C, with `--front`
+        /// Test those of DeepCPS, Staged-C and Sierra, with `--front`
         #[arg(long, requires = "front")]
-        staged: bool,
+        other: bool,
         /// Test `std::pattern` with random patterns and texts beside the `regex` crate
         #[arg(long, conflicts_with_all = ["lanes", "interpreted", "front"])]
         patterns: bool,
@@ -193,10 +193,10 @@ fn main() -> ExitCode {
         Task::Work { socket } => queue::work(&socket),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
         Task::Bless { filter, rest } => bless(filter.as_deref(), rest.as_deref()),
-        Task::Fuzz { front: true, staged, child, own, note, seed, file, seconds, programs, .. } => {
+        Task::Fuzz { front: true, other, child, own, note, seed, file, seconds, programs, .. } => {
             let time = std::time::Duration::from_secs(seconds);
-            let from = match (staged, own) {
-                (true, _) => bad_input::From::Staged,
+            let from = match (other, own) {
+                (true, _) => bad_input::From::Other,
                 (_, true) => bad_input::From::Own,
                 _ => bad_input::From::Impala,
             };
@@ -206,9 +206,9 @@ fn main() -> ExitCode {
                 (_, Some(file), _) => bad_input::run_file(&file),
                 _ => {
                     let first = seed.unwrap_or_else(random::fresh_seed);
-                    let of_staged = if staged { " --staged" } else { "" };
+                    let of_other = if other { " --other" } else { "" };
                     println!(
-                        "bad input from seed {first} (repeat one with `./x fuzz --front{of_staged} --seed SEED --seconds 0`)"
+                        "bad input from seed {first} (repeat one with `./x fuzz --front{of_other} --seed SEED --seconds 0`)"
                     );
                     Ok(bad_input::run(first, time, programs, from, &|said| println!("{said}")).failed == 0)
                 }

@@ -18,7 +18,7 @@
 //! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`, which also leaves out engines) |
 //! | a file with `.residual`, `.explain`, `.lanes`, `.kernels` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, also with `--vector` and `--kernels`, the whole output |
 //!
-//! Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
+//! Programs in Sierra, files `.sierra`, have the same lines. Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
 //! after `; ---` the expected IR or the messages of the pass. `; test PASS WORD…` says what else the pass depends on: `host` (kernels
 //! run there), checks, a device's back end. The expected text is that which `x bless` writes, like the files of the last row. For `; test run`, see
 //! [`crate::evaluate`].
@@ -85,9 +85,9 @@ impl Run {
 /// The ways in which a file is tested.
 fn runs(path: &Path, text: &str, tier: Tier) -> Vec<Run> {
     let mut runs = Vec::new();
-    let is_program = path.extension().is_some_and(|e| e == "impala");
+    let is_program = path.extension().is_some_and(|e| e == "impala" || e == "sierra");
     if is_program && !is_of_diagnostics(path, text) {
-        if !testing::find("", text).tests.is_empty() || expected_output(text).is_some() {
+        if !testing::find(&shown(path), text).tests.is_empty() || expected_output(text).is_some() {
             runs.extend(engines(tier).map(|e| Run::Engine(e, None)));
         }
         // The code for lanes depends on the processor.
@@ -155,7 +155,7 @@ pub fn orders(filter: Option<&str>, bless: bool, tier: Tier) -> Result<(Vec<Orde
                     continue;
                 }
                 Part::OneIn(n) => {
-                    let tests = testing::find("", &text).tests.len();
+                    let tests = testing::find(&name, &text).tests.len();
                     // A file may have lost tests since it was measured.
                     let n = n.min(tests).max(1);
                     left_out.tests += tests - (0..tests).filter(|i| is_in_part(*i, run, n)).count();
@@ -194,7 +194,7 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
     let mut in_parts = Vec::new();
     for path in &paths {
         let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
-        let tests = if expected_output(&text).is_none() { testing::find("", &text).tests.len() } else { 1 };
+        let tests = if expected_output(&text).is_none() { testing::find(path, &text).tests.len() } else { 1 };
         for run in runs(&root().join(path), &text, Tier::Gate) {
             let key = (path.clone(), run.name());
             let cost = whole.get(&key).copied().unwrap_or_default();
@@ -270,7 +270,7 @@ pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
             collect(&path, files);
         } else if path.ends_with("lib/std/src/prelude.impala") {
             continue;
-        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir" || e == "md") {
+        } else if path.extension().is_some_and(|e| ["impala", "ir", "md", "sierra"].iter().any(|known| e == *known)) {
             files.push(path);
         }
     }
@@ -338,7 +338,7 @@ fn check_text(path: &Path, text: &str, bless: bool) -> Vec<String> {
         check_diagnostics(path, text, bless, &mut faults);
         return faults;
     }
-    let mut checks_something = !testing::find("", text).tests.is_empty() || expected_output(text).is_some();
+    let mut checks_something = !testing::find(&shown(path), text).tests.is_empty() || expected_output(text).is_some();
     let rules = text.lines().filter_map(|l| l.trim().strip_prefix("//!")).map(str::trim);
     // Candidates are only for `nyala tune`.
     for rule in rules.filter(|r| !["pe-budget ", "deny ", "device ", "tune "].iter().any(|w| r.starts_with(w))) {

@@ -558,6 +558,12 @@ impl<'s> Lowerer<'s, '_> {
             value = match &operator.kind {
                 PostfixKind::Call(_) => return Err(Box::new(sierra_type::no_function(inner))),
                 PostfixKind::Index(index) => {
+                    if let Value::Plain(val, ty) = value
+                        && matches!(self.types.kind(ty), Kind::Array(..))
+                    {
+                        self.mem(inner)?;
+                        value = Value::Place(Variable { address: self.slot(val), ty, is_const: true });
+                    }
                     let found = self.value(index)?;
                     self.w.set_origin(span);
                     let n = self.index(found, index.span)?;
@@ -638,6 +644,10 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.mem(span)?;
         self.w.set_origin(span);
+        if !self.is_reached() {
+            let ir = self.types.ir(result, self.w);
+            return Ok((self.w.undef(ir), result));
+        }
         let ty = self.return_type(result);
         let k = self.w.declare("called", ty, if result == Types::VOID { &["m"] } else { &["m", "result"] });
         vals.push(self.w.cont_val(k));

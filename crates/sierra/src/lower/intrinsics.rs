@@ -170,6 +170,9 @@ impl<'s> Lowerer<'s, '_> {
         let mut types = vec![mem];
         types.extend(args.iter().map(|&v| self.w.ty(v)));
         types.push(ret);
+        if !self.is_reached() {
+            return Ok(());
+        }
         let ty = self.w.types.cn(&types);
         self.w.set_origin(span);
         let k = self.w.foreign(symbol, ty);

@@ -160,13 +160,9 @@ impl<'s> Lowerer<'s, '_> {
         let (test, k_body) = (self.block("test"), self.block("body"));
         let (next, after) = (self.block("next"), self.block("after"));
         self.jump(if tests_first { test } else { k_body }, &[]);
-        self.go_on_in(test);
-        match condition {
-            Some(condition) => {
-                let holds = self.condition(condition);
-                self.branch(holds, k_body, after);
-            }
-            None => self.jump(k_body, &[]),
+        // Each block is lowered behind one that leads to it.
+        if tests_first {
+            self.test(test, condition, k_body, after);
         }
         self.go_on_in(k_body);
         self.targets.push(Targets { after, next: Some(next) });
@@ -178,8 +174,22 @@ impl<'s> Lowerer<'s, '_> {
         let done = step.map_or(Ok(()), |step| self.effect(step));
         self.report(done);
         self.jump(test, &[]);
+        if !tests_first {
+            self.test(test, condition, k_body, after);
+        }
         self.go_on_in(after);
         Ok(())
+    }
+
+    fn test(&mut self, test: Cont, condition: Option<&Expr<'s>>, body: Cont, after: Cont) {
+        self.go_on_in(test);
+        match condition {
+            Some(condition) => {
+                let holds = self.condition(condition);
+                self.branch(holds, body, after);
+            }
+            None => self.jump(body, &[]),
+        }
     }
 
     fn switch(&mut self, value: &Expr<'s>, body: &[Statement<'s>]) -> Lowered<()> {

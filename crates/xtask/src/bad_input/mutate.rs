@@ -36,6 +36,10 @@ const STAGED_C: &str = "void bool int float double stage extern if else for whil
     ( ) [ ] { } , ; : ? @ & | ! + - * / % && || == != < <= > >= = += -= *= /= %= ++ -- . 0 1 2147483648 1.5 1.5f 1e999 \"text\" print sqrt \
     min pow // /* */ \" ä";
 
+const SIERRA: &str = "void bool char short int long signed unsigned float double const static extern typedef struct enum sizeof if else for while \
+    do switch case default return break continue true false nullptr size_t uint8 f g x y P ( ) [ ] { } , ; : ? . -> & | ^ ~ ! << >> + - * / % && || \
+    == != < <= > >= = += -= <<= ++ -- 0 1 0x7fu 2147483648 1.5 1.5f 1e999 'a' \"text\" print sqrt min goto template # // /* */ \" ' \\ ä";
+
 impl Corpus {
     /// The programs that are made for this purpose, and others.
     pub fn new(from: From) -> Corpus {
@@ -46,15 +50,16 @@ impl Corpus {
             let programs: Vec<_> = programs.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect();
             Language { ending, tokens, programs, n_own: own.len() }
         };
-        let staged = |ending, tokens| {
-            language(ending, tokens, &[], super::programs(&["crates/staging/tests", "bench/staging"], ending))
+        let other = |ending, tokens| {
+            let folders = ["crates/staging/tests", "bench/staging", "tests/run/sierra", "tests/ui"];
+            language(ending, tokens, &[], super::programs(&folders, ending))
         };
         let languages = match from {
             From::Own => vec![language("impala", TOKENS, &own, Vec::new())],
             From::Impala => {
                 vec![language("impala", TOKENS, &own, super::programs(&["tests", "examples", "lib"], "impala"))]
             }
-            From::Staged => vec![staged("deepcps", DEEPCPS), staged("stagedc", STAGED_C)],
+            From::Other => vec![other("deepcps", DEEPCPS), other("stagedc", STAGED_C), other("sierra", SIERRA)],
         };
         Corpus { languages }
     }
