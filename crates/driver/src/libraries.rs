@@ -54,6 +54,13 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::map", "<std>/map.impala", include_str!("../../../lib/std/src/map.impala")),
     ("std::nvidia", "<std>/nvidia.impala", include_str!("../../../lib/std/src/nvidia.impala")),
     ("std::pattern", "<std>/pattern.impala", include_str!("../../../lib/std/src/pattern.impala")),
+    ("std::pattern::code", "<std>/pattern/code.impala", include_str!("../../../lib/std/src/pattern/code.impala")),
+    (
+        "std::pattern::program",
+        "<std>/pattern/program.impala",
+        include_str!("../../../lib/std/src/pattern/program.impala"),
+    ),
+    ("std::pattern::tables", "<std>/pattern/tables.impala", include_str!("../../../lib/std/src/pattern/tables.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
     ("std::reduce", "<std>/reduce.impala", include_str!("../../../lib/std/src/reduce.impala")),
     ("std::slice", "<std>/slice.impala", include_str!("../../../lib/std/src/slice.impala")),
