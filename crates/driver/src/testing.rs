@@ -13,8 +13,8 @@ use crate::front::{Files, FrontEnd};
 use crate::graph::Graph;
 use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::report::{Failed, Report};
-use crate::{sierra, staged};
 use crate::tuning::unquoted;
+use crate::{sierra, staged};
 use given::Given;
 use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_checks::Checks;
@@ -151,11 +151,7 @@ pub fn find_some(name: &str, text: &str, keep: impl Fn(usize) -> bool) -> Suite 
 
 /// The tests of a program in another language, of whose functions the lines, names, places and types in Impala are given: queries,
 /// which call them, and functions `test…`.
-fn find_by_signatures(
-    text: &str,
-    callables: &[(usize, String, Span, String)],
-    keep: impl Fn(usize) -> bool,
-) -> Suite {
+fn find_by_signatures(text: &str, callables: &[(usize, String, Span, String)], keep: impl Fn(usize) -> bool) -> Suite {
     let mut suite = Suite::default();
     for (_, name, _, signature) in callables {
         _ = write!(suite.entries, "extern \"C\" {{ fn {name}{signature}; }} ");

@@ -2,8 +2,8 @@
 //!
 //! For users: `docs/sierra.md`. Of Leißa, Haffner and Hack, "Sierra: A SIMD Extension for C++" (seed 002, part I).
 //!
-//! **So far** there is its scalar part: numbers, pointers, arrays, structs, enumerations, functions, and C's control flow. Types with lanes,
-//! SIMD mode and the dialect of ISPC's programs will come on top of it.
+//! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it. A dialect for ISPC's programs will
+//! come on top of it.
 //!
 //! **Parts.** Characters to tokens ([`lexer`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
@@ -12,7 +12,8 @@
 //! integers must not overflow, as in C: the checks of Impala's programs find it.
 //!
 //! **Limitations.** What of C and C++ is not there is a `limitation` with its name: references, templates, classes, overloading, pointers to functions,
-//! unions, `goto`, the preprocessor.
+//! unions, `goto`, the preprocessor. So are `switch` of values with lanes, addresses of places with lanes, and lanes that leave loops or functions without
+//! lanes. `--wrap` has no effect.
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;

@@ -11,9 +11,10 @@ mod conversions;
 mod exprs;
 mod initializers;
 mod intrinsics;
+mod lanes;
 mod statements;
 
-use crate::diagnostics::{sierra_constant, sierra_name, sierra_syntax, sierra_type};
+use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
 use crate::syntax::{self, *};
 use crate::types::{Field, Kind, MAX_LENGTH, Ty, Types};
 use nyala_base::diagnostics::limitation;
@@ -43,6 +44,10 @@ pub fn lower(sources: &Sources, files: &[FileId], world: &mut World, sink: &mut 
         targets: Vec::new(),
         reached: FxHashSet::default(),
         is_constant: false,
+        mode: None,
+        returned: None,
+        is_scalar: false,
+        known: FxHashMap::default(),
     };
     for &file in files {
         lowerer.file(file, sources.text(file));
@@ -80,16 +85,40 @@ struct Function {
     params: Vec<Ty>,
     result: Ty,
     is_static: bool,
+    /// The lanes of the mode in which it runs; its first parameter is their mask then.
+    simd: Option<u32>,
     k: Cont,
     is_defined: bool,
 }
 
 /// The value of an expression.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Value {
     Plain(Val, Ty),
     /// It lies at an address, and may be changed unless it is constant.
     Place(Variable),
+    /// It lies at an address in each lane.
+    Lanes(Lanes),
+}
+
+/// Places with an address in each lane.
+#[derive(Clone)]
+struct Lanes {
+    at: At,
+    n: u32,
+    /// The type of what lies at an address, which fields of it the place is, and the place's type in one lane.
+    base: Ty,
+    fields: Vec<u64>,
+    ty: Ty,
+    is_const: bool,
+}
+
+#[derive(Clone, Copy)]
+enum At {
+    /// A pointer, and an index with lanes.
+    Index(Val, Val),
+    /// The bits of the addresses.
+    Addresses(Val),
 }
 
 /// Where `break` and `continue` go on.
@@ -98,6 +127,11 @@ struct Targets {
     after: Cont,
     /// `None` in a `switch` that no loop is around.
     next: Option<Cont>,
+    is_switch: bool,
+    /// The end of the region around the loop or `switch`, in SIMD mode.
+    region: Option<Cont>,
+    /// In SIMD mode: the address of the mask of lanes that have continued, in the loop around.
+    continued: Option<Val>,
 }
 
 type Lowered<T> = Result<T, Box<Diagnostic>>;
@@ -119,6 +153,12 @@ struct Lowerer<'s, 'w> {
     reached: FxHashSet<Cont>,
     /// What is lowered is no code but a constant.
     is_constant: bool,
+    mode: Option<lanes::Mode>,
+    returned: Option<lanes::Returned>,
+    /// The code is in a statement that leaves SIMD mode.
+    is_scalar: bool,
+    /// Types of expressions of the function, by their addresses, that were needed before their values.
+    known: FxHashMap<usize, Ty>,
 }
 
 impl<'s> Lowerer<'s, '_> {
@@ -170,13 +210,21 @@ impl<'s> Lowerer<'s, '_> {
     // Types.
 
     fn specified(&mut self, specifier: &Specifier<'s>) -> Lowered<Ty> {
+        let ty = self.specified_lane(specifier)?;
+        match &specifier.varying {
+            Some(n) => {
+                let n = self.length(n)?;
+                self.with_lanes(ty, n, specifier.span)
+            }
+            None => Ok(ty),
+        }
+    }
+
+    fn specified_lane(&mut self, specifier: &Specifier<'s>) -> Lowered<Ty> {
         match &specifier.kind {
             SpecifierKind::Void => Ok(Types::VOID),
             SpecifierKind::Prim(prim) => Ok(self.types.prim(*prim)),
-            SpecifierKind::Auto => {
-                let hint = "write the type";
-                Err(Box::new(limitation::not_supported(specifier.span, "variables declared `auto`", hint)))
-            }
+            SpecifierKind::Auto => Err(Box::new(sierra_type::not_deduced(specifier.span))),
             SpecifierKind::Named(name) => match self.find(name.text) {
                 Some(Entity::Type(ty)) => Ok(ty),
                 _ => Err(Box::new(sierra_name::error(name.span, name.text))),
@@ -186,12 +234,7 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    fn struct_type(
-        &mut self,
-        name: Option<Name<'s>>,
-        fields: Option<&[Declaration<'s>]>,
-        span: Span,
-    ) -> Lowered<Ty> {
+    fn struct_type(&mut self, name: Option<Name<'s>>, fields: Option<&[Declaration<'s>]>, span: Span) -> Lowered<Ty> {
         let known = name.and_then(|name| match fields {
             None => self.find(name.text),
             // One that is defined in an inner block is another.
@@ -244,11 +287,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// An enumeration is an `int`, as in C.
-    fn enum_type(
-        &mut self,
-        name: Option<Name<'s>>,
-        values: Option<&[(Name<'s>, Option<Expr<'s>>)]>,
-    ) -> Lowered<Ty> {
+    fn enum_type(&mut self, name: Option<Name<'s>>, values: Option<&[(Name<'s>, Option<Expr<'s>>)]>) -> Lowered<Ty> {
         let int = self.types.prim(Prim::I32);
         let Some(values) = values else {
             let known = name.and_then(|name| self.find(name.text));
@@ -279,10 +318,9 @@ impl<'s> Lowerer<'s, '_> {
     fn declared_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
         let mut ty = base;
         let mut target_is_const = is_const;
-        for &is_const in &declarator.pointers {
-            ty = self.types.pointer(ty, target_is_const);
-            target_is_const = is_const;
-            self.depth(ty, declarator.span)?;
+        for (is_const, varying) in &declarator.pointers {
+            ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
+            target_is_const = *is_const;
         }
         if declarator.params.is_some() {
             return Ok(ty);
@@ -301,6 +339,18 @@ impl<'s> Lowerer<'s, '_> {
             self.depth(ty, declarator.span)?;
         }
         Ok(ty)
+    }
+
+    fn pointer_type(&mut self, to: Ty, is_const: bool, varying: Option<&Expr<'s>>, span: Span) -> Lowered<Ty> {
+        let ty = self.types.pointer(to, is_const);
+        self.depth(ty, span)?;
+        match varying {
+            Some(n) => {
+                let n = self.length(n)?;
+                self.with_lanes(ty, n, span)
+            }
+            None => Ok(ty),
+        }
     }
 
     /// The elements of an array of arrays; 1 for other types.
@@ -333,7 +383,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn is_const(specifier: &Specifier, declarator: &Declarator) -> bool {
-        declarator.pointers.last().copied().unwrap_or(specifier.is_const)
+        declarator.pointers.last().map_or(specifier.is_const, |p| p.0)
     }
 
     // Items.
@@ -347,7 +397,7 @@ impl<'s> Lowerer<'s, '_> {
                     let hint = "call functions by their names";
                     return Err(Box::new(limitation::not_supported(declarator.span, "types of functions", hint)));
                 }
-                self.signature_of(declaration.storage, base, declaration.specifier.is_const, declarator)?;
+                self.signature_of(declaration.storage, base, &declaration.specifier, declarator)?;
                 continue;
             }
             if declaration.storage == Storage::Typedef {
@@ -400,20 +450,24 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
     ) -> Lowered<usize> {
         let base = self.specified(specifier)?;
-        self.signature_of(storage, base, specifier.is_const, declarator)
+        self.signature_of(storage, base, specifier, declarator)
     }
 
     fn signature_of(
         &mut self,
         storage: Storage,
         base: Ty,
-        is_const: bool,
+        specifier: &Specifier<'s>,
         declarator: &Declarator<'s>,
     ) -> Lowered<usize> {
         let (Some(name), Some(declared)) = (declarator.name, &declarator.params) else {
             return Err(Box::new(sierra_syntax::unexpected(declarator.span, "", "a function")));
         };
-        let result = self.declared_type(base, is_const, declarator)?;
+        let result = self.declared_type(base, specifier.is_const, declarator)?;
+        let simd = match &specifier.simd {
+            Some(n) => Some(self.length(n)?).filter(|n| *n > 1),
+            None => None,
+        };
         if result != Types::VOID {
             self.complete(result, declarator.span)?;
         }
@@ -436,7 +490,7 @@ impl<'s> Lowerer<'s, '_> {
         };
         if let Some(id) = known {
             let before = &self.functions[id];
-            if before.params != params || before.result != result {
+            if before.params != params || before.result != result || before.simd != simd {
                 return Err(Box::new(sierra_type::differs(name.span, name.text, before.declared)));
             }
             if let Some(scope) = self.scopes.first_mut() {
@@ -446,6 +500,10 @@ impl<'s> Lowerer<'s, '_> {
         }
         names.push("return");
         let mut types = vec![self.w.types.mem()];
+        if let Some(n) = simd {
+            types.push(self.mask_type(n));
+            names.insert(1, "mask");
+        }
         types.extend(params.iter().map(|&ty| self.types.ir(ty, self.w)));
         let ret = self.return_type(result);
         types.push(ret);
@@ -459,6 +517,7 @@ impl<'s> Lowerer<'s, '_> {
             params,
             result,
             is_static,
+            simd,
             k,
             is_defined: false,
         };
@@ -481,13 +540,17 @@ impl<'s> Lowerer<'s, '_> {
         };
         if !inner.is_empty() {
             let hint = "take a pointer, and compute the index";
-            return Err(Box::new(limitation::not_supported(declarator.span, "parameters that are arrays of arrays", hint)));
+            return Err(Box::new(limitation::not_supported(
+                declarator.span,
+                "parameters that are arrays of arrays",
+                hint,
+            )));
         }
         let mut ty = base;
         let mut target_is_const = is_const;
-        for &is_const in &declarator.pointers {
-            ty = self.types.pointer(ty, target_is_const);
-            target_is_const = is_const;
+        for (is_const, varying) in &declarator.pointers {
+            ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
+            target_is_const = *is_const;
         }
         let ty = self.types.pointer(ty, target_is_const);
         self.depth(ty, declarator.span)?;
@@ -504,9 +567,9 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn function(&mut self, id: usize, function: &syntax::Function<'s>) -> Lowered<()> {
-        let (k, result, declared) = {
+        let (k, result, declared, simd) = {
             let f = &self.functions[id];
-            (f.k, f.result, f.declared)
+            (f.k, f.result, f.declared, f.simd)
         };
         let Some(name) = function.declarator.name else { return Ok(()) };
         if std::mem::replace(&mut self.functions[id].is_defined, true) {
@@ -517,9 +580,12 @@ impl<'s> Lowerer<'s, '_> {
         self.scopes.push(FxHashMap::default());
         self.reached.insert(k);
         self.go_on_in(k);
-        let params: Vec<Val> = self.w.params(k)[1..].to_vec();
+        let mut params: Vec<Val> = self.w.params(k)[1..].to_vec();
         self.result = params.last().map(|&ret| (ret, result));
         let types = self.functions[id].params.clone();
+        self.known.clear();
+        let mask = simd.map(|_| params.remove(0));
+        self.begin_lanes(simd, mask, &types, result);
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
             let Some(name) = declarator.name else { continue };
             self.w.set_origin(name.span);
@@ -534,8 +600,36 @@ impl<'s> Lowerer<'s, '_> {
         Ok(())
     }
 
+    /// Gives a function a mask if lanes may return from it one by one.
+    fn begin_lanes(&mut self, simd: Option<u32>, mask: Option<Val>, params: &[Ty], result: Ty) {
+        self.mode = None;
+        self.returned = None;
+        let of_types = params.iter().chain([&result]).find_map(|&ty| self.types.lanes(ty));
+        let Some(n) = simd.or(of_types) else { return };
+        let all = self.all_lanes(n, true);
+        let none = self.all_lanes(n, false);
+        let (active, returned) = (self.slot(mask.unwrap_or(all)), self.slot(none));
+        let value = (result != Types::VOID).then(|| {
+            let zero = self.zero(result);
+            self.slot(zero)
+        });
+        let epilogue = self.block("epilogue");
+        self.mode = Some(lanes::Mode { n, mask: active, end: epilogue, is_implicit: simd.is_none(), has_left: false });
+        self.returned = Some(lanes::Returned { mask: returned, value, epilogue });
+    }
+
     fn end_of_function(&mut self, name: &str) {
         let Some((ret, ty)) = self.result.take() else { return };
+        self.mode = None;
+        if let Some(returned) = self.returned.take() {
+            self.jump(returned.epilogue, &[]);
+            self.go_on_in(returned.epilogue);
+            match returned.value.map(|at| self.load(at, Span::NONE)) {
+                Some(Ok(val)) => self.end(ret, &[val]),
+                _ => self.end(ret, &[]),
+            }
+            return;
+        }
         if ty == Types::VOID {
             self.end(ret, &[]);
         } else if name == "main" {
@@ -561,7 +655,7 @@ impl<'s> Lowerer<'s, '_> {
                 let found = self.w.find_root(&f.name);
                 let other = found.unwrap_or_else(|| self.w.foreign(&f.name, self.w.cont(f.k).ty));
                 self.join(f, f.k, other);
-            } else if !f.is_static {
+            } else if !f.is_static && self.is_exportable(f) {
                 if self.w.find_root(&f.name).is_some() {
                     self.sink.push(sierra_name::exported(f.declared, &f.name));
                     continue;
@@ -573,6 +667,11 @@ impl<'s> Lowerer<'s, '_> {
             }
         }
         self.functions = functions;
+    }
+
+    /// Whether other code can call a function: it knows nothing of lanes.
+    fn is_exportable(&self, f: &Function) -> bool {
+        f.simd.is_none() && !f.params.iter().chain([&f.result]).any(|&ty| self.types.is_varying(ty))
     }
 
     /// Lets `from` be `to`.
@@ -706,5 +805,3 @@ impl<'s> Lowerer<'s, '_> {
         self.w.op(Op::Lea, &[address, number])
     }
 }
-
-

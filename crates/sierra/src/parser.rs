@@ -34,12 +34,65 @@ use rustc_hash::FxHashMap;
 const MAX_DEPTH: u32 = 100;
 
 /// Words that are no names.
-const KEYWORDS: [&str; 51] = [
-    "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else",
-    "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "namespace", "new", "nullptr",
-    "NULL", "operator", "private", "protected", "public", "register", "restrict", "return", "short", "signed",
-    "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "union",
-    "unsigned", "using", "void", "while",
+const KEYWORDS: [&str; 58] = [
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "current_mask",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "for_each_active",
+    "for_each_unique",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "namespace",
+    "new",
+    "nullptr",
+    "NULL",
+    "operator",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "restrict",
+    "return",
+    "scalar",
+    "short",
+    "signed",
+    "simd",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "uniform",
+    "union",
+    "unsigned",
+    "using",
+    "varying",
+    "void",
+    "while",
 ];
 
 /// Words of C and C++ that begin what is not there, with what it is, in the plural, and what to write instead.
@@ -199,9 +252,9 @@ impl<'s> Parser<'s> {
 
     /// Whether a type, or a declaration, begins at a token.
     fn begins_type(&self, token: Token) -> bool {
-        const WORDS: [&str; 17] = [
+        const WORDS: [&str; 20] = [
             "void", "bool", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "auto", "struct",
-            "enum", "const", "static", "extern", "typedef",
+            "enum", "const", "static", "extern", "typedef", "uniform", "varying", "simd",
         ];
         token.kind == Kind::Name
             && (WORDS.contains(&token.text) || token.text == "inline" || self.is_type_name(token.text))
@@ -312,6 +365,7 @@ impl<'s> Parser<'s> {
         let mut counts = [0; 4];
         let mut base: Option<&str> = None;
         let mut kind = None;
+        let mut lengths = [None, None];
         loop {
             let token = self.token();
             if token.kind != Kind::Name {
@@ -320,7 +374,12 @@ impl<'s> Parser<'s> {
             let is_open = kind.is_none() && base.is_none() && counts == [0; 4];
             match token.text {
                 "const" => is_const = true,
-                "inline" => {}
+                "inline" | "uniform" => {}
+                word @ ("varying" | "simd") => {
+                    self.pos += 1;
+                    lengths[usize::from(word == "simd")] = Some(Box::new(self.length()?));
+                    continue;
+                }
                 "static" => storage = Storage::Static,
                 "extern" => storage = Storage::Extern,
                 "typedef" => storage = Storage::Typedef,
@@ -374,7 +433,16 @@ impl<'s> Parser<'s> {
             (None, None) if !is_sized && base.is_none() => return Err(self.unexpected("a type")),
             _ => return Err(Box::new(sierra_syntax::no_type(self.since(start)))),
         };
-        Ok((storage, Specifier { kind, is_const, span: self.since(start) }))
+        let [varying, simd] = lengths;
+        Ok((storage, Specifier { kind, is_const, varying, simd, span: self.since(start) }))
+    }
+
+    /// `(n)` behind `varying` or `simd`.
+    fn length(&mut self) -> Parsed<Expr<'s>> {
+        self.expect("(")?;
+        let length = self.nested(Self::choice)?;
+        self.expect(")")?;
+        Ok(length)
     }
 
     fn struct_specifier(&mut self) -> Parsed<SpecifierKind<'s>> {
@@ -429,8 +497,17 @@ impl<'s> Parser<'s> {
         let start = self.span();
         let mut pointers = Vec::new();
         while self.eat("*") {
-            pointers.push(self.eat("const"));
-            self.eat("restrict");
+            let mut pointer = (false, None);
+            loop {
+                if self.eat("const") {
+                    pointer.0 = true;
+                } else if self.eat("varying") {
+                    pointer.1 = Some(self.length()?);
+                } else if !self.eat("uniform") && !self.eat("restrict") {
+                    break;
+                }
+            }
+            pointers.push(pointer);
         }
         if self.is("&") {
             let hint = "take a pointer, and pass the address";
@@ -542,6 +619,42 @@ impl<'s> Parser<'s> {
                     self.pos += 1;
                     self.expect(":")?;
                     return Ok(StatementKind::Default);
+                }
+                "scalar" => {
+                    self.pos += 1;
+                    let mut mask = None;
+                    if self.eat("(") {
+                        mask = Some(self.name("a name for the mask")?);
+                        self.expect(")")?;
+                    }
+                    return self.scoped(|p| {
+                        mask.into_iter().for_each(|name| p.declare(name.text, false));
+                        Ok(StatementKind::Scalar(mask, Box::new(p.statement()?)))
+                    });
+                }
+                "for_each_active" => {
+                    self.pos += 1;
+                    self.expect("(")?;
+                    let mask = self.name("a name for the mask")?;
+                    self.expect(",")?;
+                    let lane = self.name("a name for the number of the lane")?;
+                    self.expect(")")?;
+                    return self.scoped(|p| {
+                        [mask, lane].into_iter().for_each(|name| p.declare(name.text, false));
+                        Ok(StatementKind::ForEachActive(mask, lane, Box::new(p.statement()?)))
+                    });
+                }
+                "for_each_unique" => {
+                    self.pos += 1;
+                    self.expect("(")?;
+                    let name = self.name("a name for the value")?;
+                    self.expect(",")?;
+                    let values = self.assignment()?;
+                    self.expect(")")?;
+                    return self.scoped(|p| {
+                        p.declare(name.text, false);
+                        Ok(StatementKind::ForEachUnique(name, values, Box::new(p.statement()?)))
+                    });
                 }
                 "return" => {
                     self.pos += 1;

@@ -46,6 +46,10 @@ pub struct Declaration<'s> {
 pub struct Specifier<'s> {
     pub kind: SpecifierKind<'s>,
     pub is_const: bool,
+    /// `varying(n)`
+    pub varying: Option<Box<Expr<'s>>>,
+    /// `simd(n)`, of a function.
+    pub simd: Option<Box<Expr<'s>>>,
     pub span: Span,
 }
 
@@ -64,8 +68,8 @@ pub enum SpecifierKind<'s> {
 /// A name, and what its type adds to the specifier. Without a name it is a type.
 #[derive(Debug)]
 pub struct Declarator<'s> {
-    /// For each `*` whether it is constant.
-    pub pointers: Vec<bool>,
+    /// For each `*` whether it is constant, and its `varying(n)`.
+    pub pointers: Vec<(bool, Option<Expr<'s>>)>,
     pub name: Option<Name<'s>>,
     pub params: Option<Vec<(Specifier<'s>, Declarator<'s>)>>,
     /// `[n]`, from the left.
@@ -101,6 +105,12 @@ pub enum StatementKind<'s> {
     DoWhile(Box<Statement<'s>>, Expr<'s>),
     /// With [`StatementKind::Case`] and [`StatementKind::Default`] among its statements.
     Switch(Expr<'s>, Vec<Statement<'s>>),
+    /// `scalar (m) …`
+    Scalar(Option<Name<'s>>, Box<Statement<'s>>),
+    /// `for_each_active(m, i) …`
+    ForEachActive(Name<'s>, Name<'s>, Box<Statement<'s>>),
+    /// `for_each_unique(x, v) …`
+    ForEachUnique(Name<'s>, Expr<'s>, Box<Statement<'s>>),
     Case(Expr<'s>),
     Default,
     Return(Option<Expr<'s>>),
@@ -131,6 +141,12 @@ pub enum ExprKind<'s> {
     Cast(Box<TypeName<'s>>, Box<Expr<'s>>),
     /// `float(n)`
     Convert(Prim, Box<Expr<'s>>),
+    /// `(T) {1, 2}`
+    Literal(Box<TypeName<'s>>, Box<Init<'s>>),
+    /// `seq<n>()`
+    Sequence(Box<Expr<'s>>),
+    /// `current_mask`
+    Mask,
     SizeOfType(Box<TypeName<'s>>),
     SizeOf(Box<Expr<'s>>),
     /// Operators that bind equally, from left to right.

@@ -29,6 +29,14 @@ pub enum Kind {
     },
     Array(Ty, u64),
     Struct(StructId),
+    /// A number or `bool` in each lane.
+    Varying(Prim, u32),
+    /// A pointer in each lane, as its bits.
+    VaryingPointer {
+        to: Ty,
+        is_const: bool,
+        n: u32,
+    },
 }
 
 pub struct Field {
@@ -50,6 +58,9 @@ pub struct Types {
     depths: Vec<u32>,
     known: FxHashMap<Kind, Ty>,
     structs: Vec<Struct>,
+    /// Structs with lanes, and the structs that they are made of.
+    varying: FxHashMap<(StructId, u32), Ty>,
+    origins: FxHashMap<StructId, (Ty, u32)>,
     /// The number of structs with each name: names are unique in the graph.
     names: FxHashMap<String, u32>,
 }
@@ -61,6 +72,8 @@ impl Types {
             depths: Vec::new(),
             known: FxHashMap::default(),
             structs: Vec::new(),
+            varying: FxHashMap::default(),
+            origins: FxHashMap::default(),
             names: FxHashMap::default(),
         };
         let first = [Kind::Error, Kind::Void].into_iter().chain(Prim::ALL.iter().map(|&p| Kind::Prim(p)));
@@ -74,7 +87,9 @@ impl Types {
     fn intern(&mut self, kind: Kind) -> Ty {
         *self.known.entry(kind).or_insert_with_key(|kind| {
             let depth = match *kind {
-                Kind::Pointer { to: of, .. } | Kind::Array(of, _) => self.depths[of.0 as usize] + 1,
+                Kind::Pointer { to: of, .. } | Kind::VaryingPointer { to: of, .. } | Kind::Array(of, _) => {
+                    self.depths[of.0 as usize] + 1
+                }
                 _ => 0,
             };
             self.kinds.push(kind.clone());
@@ -127,6 +142,64 @@ impl Types {
         data.fields = Some(fields);
     }
 
+    /// The type with `n` lanes. Of a struct each field has them that has none yet. `None`: it has no lanes.
+    pub fn varying(&mut self, ty: Ty, n: u32, world: &mut World) -> Option<Ty> {
+        if n == 1 {
+            return Some(ty);
+        }
+        match *self.kind(ty) {
+            Kind::Error | Kind::Varying(..) | Kind::VaryingPointer { .. } => Some(ty),
+            Kind::Void => None,
+            Kind::Prim(prim) => Some(self.intern(Kind::Varying(prim, n))),
+            Kind::Pointer { to, is_const } => Some(self.intern(Kind::VaryingPointer { to, is_const, n })),
+            Kind::Array(of, length) => {
+                let of = self.varying(of, n, world)?;
+                Some(self.array(of, length))
+            }
+            Kind::Struct(id) => {
+                if let Some(&known) = self.varying.get(&(id, n)) {
+                    return Some(known);
+                }
+                let data = &self.structs[id.0 as usize];
+                let (name, declared) = (format!("{} varying({n})", data.name), data.declared);
+                let fields: Vec<(String, Ty)> = data.fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty)).collect();
+                let (made, made_ty) = self.declare_struct(&name, declared, world);
+                self.varying.insert((id, n), made_ty);
+                self.origins.insert(made, (ty, n));
+                let mut varied = Vec::new();
+                for (name, ty) in fields {
+                    varied.push(Field { name, ty: self.varying(ty, n, world)? });
+                }
+                self.set_fields(made, varied, world);
+                Some(made_ty)
+            }
+        }
+    }
+
+    /// The number of lanes of a value; `None` if it has none.
+    pub fn lanes(&self, ty: Ty) -> Option<u32> {
+        match *self.kind(ty) {
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => Some(n),
+            Kind::Struct(id) => self.origins.get(&id).map(|o| o.1),
+            _ => None,
+        }
+    }
+
+    /// The type of one lane.
+    pub fn lane(&mut self, ty: Ty) -> Ty {
+        match *self.kind(ty) {
+            Kind::Varying(prim, _) => self.prim(prim),
+            Kind::VaryingPointer { to, is_const, .. } => self.pointer(to, is_const),
+            Kind::Struct(id) => self.origins.get(&id).map_or(ty, |o| o.0),
+            _ => ty,
+        }
+    }
+
+    /// Whether the type has lanes.
+    pub fn is_varying(&self, ty: Ty) -> bool {
+        self.lanes(ty).is_some()
+    }
+
     /// Whether values of the type have a size.
     pub fn is_complete(&self, mut ty: Ty) -> bool {
         while let Kind::Array(of, _) = *self.kind(ty) {
@@ -155,6 +228,8 @@ impl Types {
                 world.types.array(of, n)
             }
             Kind::Struct(id) => self.structs[id.0 as usize].ir.1,
+            Kind::Varying(prim, n) => world.types.vector(prim, n),
+            Kind::VaryingPointer { n, .. } => world.types.vector(Prim::U64, n),
         }
     }
 
@@ -191,6 +266,13 @@ impl Types {
                 format!("{}{lengths}", self.show(base))
             }
             Kind::Struct(id) => self.structs[id.0 as usize].name.clone(),
+            Kind::Varying(prim, n) => {
+                let known = self.known.get(&Kind::Prim(prim));
+                format!("{} varying({n})", known.map_or(String::new(), |&ty| self.show(ty)))
+            }
+            Kind::VaryingPointer { to, is_const, n } => {
+                format!("{}{}* varying({n})", if is_const { "const " } else { "" }, self.show(to))
+            }
         }
     }
 

@@ -98,3 +98,8 @@ pub fn print(span: Span, found: usize, expected: usize) -> Diagnostic {
     let message = format!("the text has {expected} places `%`, and there are {found} values");
     Diagnostic::error("sierra-type", span, message)
 }
+
+pub fn not_deduced(span: Span) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, "nothing says which type `auto` is")
+        .hint("it is that of the value of a variable in a function: `auto n = f();`")
+}

@@ -7,6 +7,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn read(&mut self, value: Value, span: Span) -> Lowered<(Val, Ty)> {
         match value {
             Value::Plain(val, ty) => Ok((val, ty)),
+            Value::Lanes(lanes) => self.gather(&lanes, span),
             Value::Place(Variable { address, ty, is_const }) => match *self.types.kind(ty) {
                 Kind::Array(of, _) => {
                     let ty = self.types.pointer(of, is_const);
@@ -28,7 +29,32 @@ impl<'s> Lowerer<'s, '_> {
         if from == to || from == Types::ERROR || to == Types::ERROR {
             return Ok(val);
         }
+        match (self.types.lanes(from), self.types.lanes(to)) {
+            (None, Some(_)) => {
+                let lane = self.types.lane(to);
+                let val = self.convert((val, from), lane, span)?;
+                return Ok(self.broadcast(val, lane, to));
+            }
+            (Some(_), None) if to != Types::VOID => {
+                let [from, to] = [from, to].map(|ty| self.types.show(ty));
+                return Err(Box::new(sierra_lanes::varying(span, &from, &to)));
+            }
+            (Some(a), Some(b)) if a != b => {
+                let [from, to] = [from, to].map(|ty| self.types.show(ty));
+                return Err(Box::new(sierra_lanes::mismatch(span, &from, &to)));
+            }
+            _ => {}
+        }
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
+            (Kind::Varying(..), Kind::Varying(..)) => Ok(self.number(val, to)),
+            (Kind::VaryingPointer { .. }, Kind::Varying(Prim::Bool, _)) => Ok(self.is_not_null(val)),
+            (
+                Kind::VaryingPointer { to: a, is_const: from_const, .. },
+                Kind::VaryingPointer { to: b, is_const: to_const, .. },
+            ) if (a == b || b == Types::VOID) && (to_const || !from_const) => Ok(val),
+            (Kind::VaryingPointer { .. }, Kind::VaryingPointer { .. }) => {
+                Err(Box::new(sierra_type::needs_cast(span, &self.types.show(from), &self.types.show(to))))
+            }
             (Kind::Prim(_), Kind::Prim(_)) => Ok(self.number(val, to)),
             (Kind::Pointer { .. }, Kind::Prim(Prim::Bool)) => Ok(self.is_not_null(val)),
             (Kind::Prim(Prim::I32), Kind::Pointer { .. }) if self.w.as_lit(val) == Some(0) => Ok(self.null(to)),
@@ -60,6 +86,13 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn cast(&mut self, (val, from): (Val, Ty), to: Ty, span: Span) -> Lowered<Val> {
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
             (_, Kind::Void) => Ok(self.w.unit()),
+            (_, Kind::Varying(..) | Kind::VaryingPointer { .. }) if !self.types.is_varying(from) => {
+                let lane = self.types.lane(to);
+                let val = self.cast((val, from), lane, span)?;
+                Ok(self.broadcast(val, lane, to))
+            }
+            (Kind::Varying(_, a), Kind::Varying(_, b)) if a == b => Ok(self.number(val, to)),
+            (Kind::VaryingPointer { n: a, .. }, Kind::VaryingPointer { n: b, .. }) if a == b => Ok(val),
             (Kind::Pointer { .. }, Kind::Pointer { .. }) => Ok(self.retyped(val, to)),
             (Kind::Pointer { .. }, Kind::Prim(prim)) if prim.is_int() => {
                 let address = self.w.types.prim(Prim::U64);
@@ -95,7 +128,7 @@ impl<'s> Lowerer<'s, '_> {
         self.w.op(Op::Ne, &[val, null])
     }
 
-    /// The value as a condition.
+    /// The value as a condition, with lanes if it has them.
     pub(super) fn truth(&mut self, (val, ty): (Val, Ty), span: Span) -> Lowered<Val> {
         match *self.types.kind(ty) {
             Kind::Error => Ok(self.w.lit_bool(true)),
@@ -103,8 +136,28 @@ impl<'s> Lowerer<'s, '_> {
                 let bool = self.types.prim(Prim::Bool);
                 self.convert((val, ty), bool, span)
             }
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => {
+                let bool = self.types.prim(Prim::Bool);
+                let bools = self.with_lanes(bool, n, span)?;
+                self.convert((val, ty), bools, span)
+            }
             _ => Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a condition"))),
         }
+    }
+
+    /// A number's type, or that of its lanes, and how many there are.
+    pub(super) fn number_type(&self, ty: Ty) -> Option<(Prim, Option<u32>)> {
+        match *self.types.kind(ty) {
+            Kind::Prim(prim) => Some((prim, None)),
+            Kind::Varying(prim, n) => Some((prim, Some(n))),
+            _ => None,
+        }
+    }
+
+    /// A type of numbers, with lanes if a number of them is given.
+    pub(super) fn numbers(&mut self, prim: Prim, n: Option<u32>) -> Ty {
+        let ty = self.types.prim(prim);
+        n.and_then(|n| self.types.varying(ty, n, self.w)).unwrap_or(ty)
     }
 
     /// The type in which C computes with a number: at least `int`.

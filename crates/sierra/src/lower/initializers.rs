@@ -15,9 +15,7 @@ impl<'s> Lowerer<'s, '_> {
         let Some(None) = declarator.lengths.first() else { return self.declared_type(base, is_const, declarator) };
         let n = match init {
             Some(Init::List(parts, _)) => parts.len() as u64,
-            Some(Init::Value(Expr { kind: ExprKind::Text(texts), span })) => {
-                self.text(texts, *span)?.len() as u64 + 1
-            }
+            Some(Init::Value(Expr { kind: ExprKind::Text(texts), span })) => self.text(texts, *span)?.len() as u64 + 1,
             _ => 0,
         };
         if n == 0 {
@@ -54,8 +52,7 @@ impl<'s> Lowerer<'s, '_> {
                         return Err(Box::new(sierra_type::too_many(e.span, bytes.len(), n as usize)));
                     }
                     let byte = |b: u8| b as i8 as i64 as u64;
-                    let values: Vec<Val> =
-                        bytes.into_iter().map(|b| self.w.lit_prim(Prim::I8, byte(b))).collect();
+                    let values: Vec<Val> = bytes.into_iter().map(|b| self.w.lit_prim(Prim::I8, byte(b))).collect();
                     return Ok(self.filled(ty, of, n, values));
                 }
                 let value = self.value(e)?;
@@ -92,6 +89,20 @@ impl<'s> Lowerer<'s, '_> {
                     let ir = self.types.ir(ty, self.w);
                     Ok(self.w.op_ty(Op::Struct, ir, &values))
                 }
+                Kind::Varying(_, n) if !matches!(&parts[..], [Init::List(..)]) => {
+                    if parts.len() > n as usize {
+                        return Err(Box::new(sierra_type::too_many(*span, parts.len(), n as usize)));
+                    }
+                    let lane = self.types.lane(ty);
+                    let mut values = Vec::new();
+                    for part in parts {
+                        values.push(self.initial_value(lane, part)?);
+                    }
+                    let zero = self.zero(lane);
+                    values.resize(n as usize, zero);
+                    let ir = self.types.ir(ty, self.w);
+                    Ok(self.w.op_ty(Op::Array, ir, &values))
+                }
                 _ => match &parts[..] {
                     [] => Ok(self.zero(ty)),
                     [part @ Init::Value(_)] => self.initial_value(ty, part),
@@ -120,7 +131,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn zero(&mut self, ty: Ty) -> Val {
         let ir = self.types.ir(ty, self.w);
         match *self.types.kind(ty) {
-            Kind::Prim(_) | Kind::Pointer { .. } => self.w.lit(ir, 0),
+            Kind::Prim(_) | Kind::Pointer { .. } | Kind::Varying(..) | Kind::VaryingPointer { .. } => self.w.lit(ir, 0),
             Kind::Array(of, _) => {
                 let of = self.zero(of);
                 self.w.op_ty(Op::Splat, ir, &[of])

@@ -45,9 +45,10 @@ impl<'s> Lowerer<'s, '_> {
         let found = MATH.iter().find(|m| m.0 == name.text || Some(m.0) == single);
         if let Some(&(found, op, n)) = found {
             let values = self.arguments(args, n, span)?;
-            let mut prims = values.iter().map(|v| self.types.as_prim(v.1).unwrap_or(Prim::F64));
+            let mut prims = values.iter().map(|v| self.number_type(v.1).map_or(Prim::F64, |n| n.0));
             let is_single = found != name.text || prims.all(|p| p == Prim::F32);
-            let ty = self.types.prim(if is_single { Prim::F32 } else { Prim::F64 });
+            let lanes = self.lanes_of(&values, span)?;
+            let ty = self.numbers(if is_single { Prim::F32 } else { Prim::F64 }, lanes);
             let vals = self.converted(&values, args, ty)?;
             self.w.set_origin(span);
             return Ok((self.w.op(op, &vals), ty));
@@ -55,30 +56,31 @@ impl<'s> Lowerer<'s, '_> {
         match name.text {
             "abs" => {
                 let values = self.arguments(args, 1, span)?;
-                let Some(prim) = self.types.as_prim(values[0].1) else {
+                let Some((prim, lanes)) = self.number_type(values[0].1) else {
                     return Err(Box::new(sierra_type::operand(span, "abs", &self.types.show(values[0].1))));
                 };
                 let prim = self.promoted(prim);
-                let ty = self.types.prim(prim);
+                let ty = self.numbers(prim, lanes);
                 let vals = self.converted(&values, args, ty)?;
                 self.w.set_origin(span);
                 if prim.is_float() {
                     return Ok((self.w.op(Op::Abs, &vals), ty));
                 }
-                let zero = self.w.lit_prim(prim, 0);
-                let (negative, opposite) =
-                    (self.w.op(Op::Lt, &[vals[0], zero]), self.w.op(Op::Sub, &[zero, vals[0]]));
+                let ir = self.w.ty(vals[0]);
+                let zero = self.w.lit(ir, 0);
+                let (negative, opposite) = (self.w.op(Op::Lt, &[vals[0], zero]), self.w.op(Op::Sub, &[zero, vals[0]]));
                 Ok((self.w.op(Op::Select, &[negative, opposite, vals[0]]), ty))
             }
             "min" | "max" => {
                 let values = self.arguments(args, 2, span)?;
-                let [a, b] = [values[0].1, values[1].1].map(|ty| self.types.as_prim(ty));
+                let [a, b] = [values[0].1, values[1].1].map(|ty| self.number_type(ty).map(|n| n.0));
                 let (Some(a), Some(b)) = (a, b) else {
                     let [a, b] = [values[0].1, values[1].1].map(|ty| self.types.show(ty));
                     return Err(Box::new(sierra_type::operands(span, name.text, &a, &b)));
                 };
                 let prim = self.common(a, b);
-                let ty = self.types.prim(prim);
+                let lanes = self.lanes_of(&values, span)?;
+                let ty = self.numbers(prim, lanes);
                 let vals = self.converted(&values, args, ty)?;
                 self.w.set_origin(span);
                 let is_min = name.text == "min";
@@ -89,8 +91,93 @@ impl<'s> Lowerer<'s, '_> {
                 let (then, otherwise) = if is_min { (vals[0], vals[1]) } else { (vals[1], vals[0]) };
                 Ok((self.w.op(Op::Select, &[is_less, then, otherwise]), ty))
             }
+            "any" | "all" => {
+                let values = self.arguments(args, 1, span)?;
+                let (mask, n) = self.mask_of(values[0], args[0].span)?;
+                let val = if name.text == "any" { self.any(mask) } else { self.all(mask, n) };
+                Ok((val, self.types.prim(Prim::Bool)))
+            }
+            "next_true" => {
+                let values = self.arguments(args, 2, span)?;
+                let (mask, n) = self.mask_of(values[0], args[0].span)?;
+                let int = self.types.prim(Prim::I32);
+                let from = self.convert(values[1], int, args[1].span)?;
+                Ok((self.next_true(mask, n, from), int))
+            }
+            "extract" => {
+                let values = self.arguments(args, 2, span)?;
+                let ty = values[0].1;
+                if !self.types.is_varying(ty) {
+                    return Err(Box::new(sierra_lanes::no_lanes(args[0].span, &self.types.show(ty))));
+                }
+                let int = self.types.prim(Prim::I32);
+                let number = self.convert(values[1], int, args[1].span)?;
+                self.w.set_origin(span);
+                Ok((self.lane_of(values[0].0, ty, number), self.types.lane(ty)))
+            }
+            "insert" => {
+                let [place, number, new] = args else {
+                    return Err(Box::new(sierra_type::arguments(span, args.len(), 3, Span::NONE)));
+                };
+                let variable = match self.expression(place)? {
+                    Value::Place(variable) if variable.is_const => {
+                        return Err(Box::new(sierra_type::constant(place.span)));
+                    }
+                    Value::Place(variable) => variable,
+                    _ => return Err(Box::new(sierra_type::no_place(place.span, "`insert`"))),
+                };
+                let Kind::Varying(prim, _) = *self.types.kind(variable.ty) else {
+                    return Err(Box::new(sierra_lanes::no_lanes(place.span, &self.types.show(variable.ty))));
+                };
+                let (int, lane) = (self.types.prim(Prim::I32), self.types.prim(prim));
+                let found = self.value(number)?;
+                let number = self.convert(found, int, number.span)?;
+                let found = self.value(new)?;
+                let val = self.convert(found, lane, new.span)?;
+                let old = self.load(variable.address, span)?;
+                let val = self.w.op(Op::Insert, &[old, number, val]);
+                self.store(variable.address, val, span)?;
+                Ok((self.w.unit(), Types::VOID))
+            }
             _ => Err(Box::new(sierra_name::error(name.span, name.text))),
         }
+    }
+
+    fn lanes_of(&self, values: &[(Val, Ty)], span: Span) -> Lowered<Option<u32>> {
+        let mut known: Option<Ty> = None;
+        for &(_, ty) in values.iter().filter(|v| self.types.is_varying(v.1)) {
+            if let Some(known) = known {
+                self.common_lanes(known, ty, span)?;
+            }
+            known = Some(ty);
+        }
+        Ok(known.and_then(|ty| self.types.lanes(ty)))
+    }
+
+    /// A value as a condition with lanes.
+    fn mask_of(&mut self, value: (Val, Ty), span: Span) -> Lowered<(Val, u32)> {
+        let Some(n) = self.types.lanes(value.1) else {
+            return Err(Box::new(sierra_lanes::no_lanes(span, &self.types.show(value.1))));
+        };
+        Ok((self.truth(value, span)?, n))
+    }
+
+    /// The first true lane from a number on; -1 if there is none.
+    pub(super) fn next_true(&mut self, mask: Val, n: u32, from: Val) -> Val {
+        let (word, int) = (self.w.types.prim(Prim::U64), self.w.types.i32());
+        let bits = self.w.op_ty(Op::Bits, word, &[mask]);
+        let end = self.w.lit_i32(n as i32);
+        let is_lane = self.w.op(Op::Lt, &[from, end]);
+        let shift = self.w.op_ty(Op::Cast, word, &[from]);
+        let rest = self.w.op(Op::Shr, &[bits, shift]);
+        let rest = self.w.op(Op::Shl, &[rest, shift]);
+        let zero = self.w.lit_prim(Prim::U64, 0);
+        let rest = self.w.op(Op::Select, &[is_lane, rest, zero]);
+        let first = self.w.op(Op::Ctz, &[rest]);
+        let first = self.w.op_ty(Op::Cast, int, &[first]);
+        let none = self.w.lit_i32(-1);
+        let is_none = self.w.op(Op::Eq, &[rest, zero]);
+        self.w.op(Op::Select, &[is_none, none, first])
     }
 
     fn arguments(&mut self, args: &[Expr<'s>], n: usize, span: Span) -> Lowered<Vec<(Val, Ty)>> {
@@ -129,21 +216,26 @@ impl<'s> Lowerer<'s, '_> {
                 Kind::Prim(Prim::I8) => "nyala_print_char".to_string(),
                 Kind::Prim(prim) => format!("nyala_print_{}", prim.name()),
                 Kind::Pointer { to, .. } if self.types.as_prim(to) == Some(Prim::I8) => "nyala_print_string".into(),
+                Kind::Varying(prim, n) if prim != Prim::I8 => {
+                    let symbol = format!("nyala_print_{}", prim.name());
+                    let numbers: Vec<Val> = (0..n).map(|i| self.w.lit_i32(i as i32)).collect();
+                    let lanes = numbers.into_iter().map(|i| self.w.op(Op::Extract, &[val, i])).collect();
+                    printed.push((symbol, lanes));
+                    continue;
+                }
                 _ => return Err(Box::new(sierra_type::operand(arg.span, "print", &self.types.show(ty)))),
             };
-            printed.push((symbol, val));
+            printed.push((symbol, vec![val]));
         }
         let mut printed = printed.into_iter();
         for part in parts {
-            if !part.is_empty() {
-                let Value::Place(place) = self.text_place(&part) else { continue };
-                let byte = self.types.prim(Prim::U8);
-                let pointer = self.types.pointer(byte, true);
-                let address = self.retyped(place.address, pointer);
-                let n = self.w.lit_i64(part.len() as i64);
-                self.run(span, "nyala_print_bytes", &[address, n])?;
-            }
-            if let Some((symbol, val)) = printed.next() {
+            self.print_bytes(&part, span)?;
+            let Some((symbol, vals)) = printed.next() else { continue };
+            let is_varying = vals.len() > 1;
+            for (i, val) in vals.into_iter().enumerate() {
+                if is_varying {
+                    self.print_bytes(if i == 0 { b"[" } else { b"," }, span)?;
+                }
                 let val = match &*symbol {
                     "nyala_print_char" => {
                         let byte = self.w.types.prim(Prim::U8);
@@ -158,8 +250,23 @@ impl<'s> Lowerer<'s, '_> {
                 };
                 self.run(span, &symbol, &[val])?;
             }
+            if is_varying {
+                self.print_bytes(b"]", span)?;
+            }
         }
         Ok((self.w.unit(), Types::VOID))
+    }
+
+    fn print_bytes(&mut self, bytes: &[u8], span: Span) -> Lowered<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let Value::Place(place) = self.text_place(bytes) else { return Ok(()) };
+        let byte = self.types.prim(Prim::U8);
+        let pointer = self.types.pointer(byte, true);
+        let address = self.retyped(place.address, pointer);
+        let n = self.w.lit_i64(bytes.len() as i64);
+        self.run(span, "nyala_print_bytes", &[address, n])
     }
 
     /// Calls a function of the runtime.

@@ -27,7 +27,7 @@ impl<'s> Lowerer<'s, '_> {
             }),
             StatementKind::Declare(declaration) => self.local_declaration(declaration),
             StatementKind::Value(e) => self.effect(e),
-            StatementKind::If(arms, otherwise) => self.if_statement(arms, otherwise.as_deref()),
+            StatementKind::If(arms, otherwise) => self.if_statement(arms, otherwise.as_deref(), 0),
             StatementKind::For { first, condition, step, body } => self.scoped(|l| {
                 if let Some(first) = first {
                     l.statement(first)?;
@@ -39,24 +39,32 @@ impl<'s> Lowerer<'s, '_> {
             StatementKind::Case(_) => Err(Box::new(sierra_syntax::misplaced(statement.span, "case", "`switch`"))),
             StatementKind::Default => Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch`"))),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
-            StatementKind::Break => match self.targets.last() {
-                Some(&Targets { after, .. }) => {
-                    self.jump(after, &[]);
-                    Ok(())
+            StatementKind::Break | StatementKind::Continue => {
+                let is_break = matches!(statement.kind, StatementKind::Break);
+                self.leave_loop(is_break, statement.span)
+            }
+            StatementKind::Scalar(name, body) => self.scoped(|l| {
+                let Some(mode) = l.mode else {
+                    return Err(Box::new(sierra_lanes::no_mode(statement.span, "scalar")));
+                };
+                if let Some(name) = name {
+                    l.declare_mask(*name, mode, statement.span)?;
                 }
-                None => Err(Box::new(sierra_syntax::misplaced(statement.span, "break", "loop or `switch`"))),
-            },
-            StatementKind::Continue => match self.targets.last().and_then(|t| t.next) {
-                Some(next) => {
-                    self.jump(next, &[]);
-                    Ok(())
-                }
-                None => Err(Box::new(sierra_syntax::misplaced(statement.span, "continue", "loop"))),
-            },
+                l.in_scalar_mode(|l| l.statement(body))
+            }),
+            StatementKind::ForEachActive(mask, lane, body) => {
+                self.scoped(|l| l.for_each_active(*mask, *lane, body, statement.span))
+            }
+            StatementKind::ForEachUnique(name, values, body) => {
+                self.scoped(|l| l.for_each_unique(*name, values, body, statement.span))
+            }
         }
     }
 
     fn local_declaration(&mut self, declaration: &Declaration<'s>) -> Lowered<()> {
+        if matches!(declaration.specifier.kind, SpecifierKind::Auto) {
+            return self.deduced_declaration(declaration);
+        }
         let base = self.specified(&declaration.specifier)?;
         for (declarator, init) in &declaration.declared {
             let Some(name) = declarator.name else { continue };
@@ -109,14 +117,60 @@ impl<'s> Lowerer<'s, '_> {
         Ok(())
     }
 
+    /// Variables with the types of their values.
+    fn deduced_declaration(&mut self, declaration: &Declaration<'s>) -> Lowered<()> {
+        for (declarator, init) in &declaration.declared {
+            let (Some(name), Some(Init::Value(e)), [], [], None, Storage::Automatic, None) = (
+                declarator.name,
+                init,
+                &declarator.pointers[..],
+                &declarator.lengths[..],
+                &declarator.params,
+                declaration.storage,
+                &declaration.specifier.varying,
+            ) else {
+                return Err(Box::new(sierra_type::not_deduced(declarator.span)));
+            };
+            let (val, ty) = self.value(e)?;
+            self.complete(ty, e.span)?;
+            self.w.set_origin(name.span);
+            let address = self.slot(val);
+            let is_const = declaration.specifier.is_const;
+            self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
+        }
+        Ok(())
+    }
+
     fn if_statement(
         &mut self,
         arms: &[(Expr<'s>, Statement<'s>)],
         otherwise: Option<&Statement<'s>>,
+        depth: u32,
     ) -> Lowered<()> {
         let after = self.block("after");
-        for (condition, then) in arms {
-            let holds = self.condition(condition);
+        for (i, (condition, then)) in arms.iter().enumerate() {
+            let (holds, lanes) = self.condition(condition);
+            if let Some(n) = lanes {
+                if depth > MAX_ARMS {
+                    return Err(Box::new(sierra_syntax::too_deep(condition.span, MAX_ARMS)));
+                }
+                // What follows is the other branch.
+                let done = self.if_lanes(
+                    holds,
+                    n,
+                    condition.span,
+                    |l| l.reported(then),
+                    |l| match (&arms[i + 1..], otherwise) {
+                        ([], None) => Ok(()),
+                        ([], Some(otherwise)) => l.reported(otherwise),
+                        (rest, otherwise) => l.if_statement(rest, otherwise, depth + 1),
+                    },
+                );
+                self.jump(after, &[]);
+                self.go_on_in(after);
+                done?;
+                return if i > 0 { self.go_on_with_lanes(condition.span) } else { Ok(()) };
+            }
             let (k_then, k_else) = (self.block("then"), self.block("else"));
             self.branch(holds, k_then, k_else);
             self.go_on_in(k_then);
@@ -131,23 +185,245 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.jump(after, &[]);
         self.go_on_in(after);
+        let span = arms.first().map_or(Span::NONE, |a| a.0.span);
+        self.go_on_with_lanes(span)
+    }
+
+    /// A statement in a scope of its own. What is wrong with it is reported.
+    fn reported(&mut self, statement: &Statement<'s>) -> Lowered<()> {
+        let done = self.scoped(|l| l.statement(statement));
+        self.report(done);
         Ok(())
     }
 
-    /// The value of a condition. What is wrong with it is reported.
-    fn condition(&mut self, e: &Expr<'s>) -> Val {
+    /// The value of a condition, and the number of its lanes. What is wrong with it is reported.
+    fn condition(&mut self, e: &Expr<'s>) -> (Val, Option<u32>) {
         let found = self.value(e).and_then(|value| {
             self.w.set_origin(e.span);
-            self.truth(value, e.span)
+            Ok((self.truth(value, e.span)?, self.types.lanes(value.1)))
         });
         match found {
-            Ok(val) => val,
+            Ok(found) => found,
             Err(fault) => {
                 self.sink.push(*fault);
                 // Both ways are lowered.
-                self.w.lit_bool(true)
+                (self.w.lit_bool(true), None)
             }
         }
+    }
+
+    // SIMD mode.
+
+    fn leave_loop(&mut self, is_break: bool, span: Span) -> Lowered<()> {
+        let what = if is_break { "break" } else { "continue" };
+        let around = if is_break { "loop or `switch`" } else { "loop" };
+        let target = self.targets.iter().rev().find(|t| is_break || !t.is_switch);
+        let Some(&target) = target else {
+            return Err(Box::new(sierra_syntax::misplaced(span, what, around)));
+        };
+        let region = self.mode.map(|m| m.end);
+        match (self.mode, target.continued) {
+            (Some(mode), Some(continued)) if !target.is_switch => {
+                if !is_break {
+                    self.note(continued, mode, span)?;
+                }
+                self.leave(mode, span)
+            }
+            _ if region == target.region => {
+                let next = if is_break { Some(target.after) } else { target.next };
+                if let Some(next) = next {
+                    self.jump(next, &[]);
+                }
+                Ok(())
+            }
+            _ => {
+                let what = format!("lanes that leave a loop or `switch` without lanes by `{what}`");
+                let hint = "declare the function `simd(n)`, or give the condition of the loop lanes";
+                Err(Box::new(limitation::not_supported(span, &what, hint)))
+            }
+        }
+    }
+
+    fn in_scalar_mode(&mut self, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<()> {
+        let mode = self.mode.take();
+        let targets = std::mem::take(&mut self.targets);
+        let was_scalar = std::mem::replace(&mut self.is_scalar, true);
+        let done = lower(self);
+        (self.mode, self.targets, self.is_scalar) = (mode, targets, was_scalar);
+        done
+    }
+
+    /// A variable with the current mask.
+    fn declare_mask(&mut self, name: Name<'s>, mode: lanes::Mode, span: Span) -> Lowered<Val> {
+        let mask = self.load(mode.mask, span)?;
+        let address = self.slot(mask);
+        let ty = self.numbers(Prim::Bool, Some(mode.n));
+        self.declare(name, Entity::Variable(Variable { address, ty, is_const: false }))?;
+        Ok(address)
+    }
+
+    fn for_each_active(&mut self, mask: Name<'s>, lane: Name<'s>, body: &Statement<'s>, span: Span) -> Lowered<()> {
+        let Some(mode) = self.mode else {
+            return Err(Box::new(sierra_lanes::no_mode(span, "for_each_active")));
+        };
+        let mask = self.declare_mask(mask, mode, span)?;
+        let first = self.w.lit_i32(0);
+        let number = self.slot(first);
+        let ty = self.types.prim(Prim::I32);
+        self.declare(lane, Entity::Variable(Variable { address: number, ty, is_const: false }))?;
+        let (test, inner, next, after) =
+            (self.block("test"), self.block("lane"), self.block("next"), self.block("after"));
+        self.jump(test, &[]);
+        self.go_on_in(test);
+        let (found, from) = (self.load(mask, span)?, self.load(number, span)?);
+        let i = self.next_true(found, mode.n, from);
+        self.store(number, i, span)?;
+        let zero = self.w.lit_i32(0);
+        let is_lane = self.w.op(Op::Ge, &[i, zero]);
+        self.branch(is_lane, inner, after);
+        self.go_on_in(inner);
+        let targets = Targets { after, next: Some(next), is_switch: false, region: None, continued: None };
+        let done = self.in_scalar_mode(|l| {
+            l.targets.push(targets);
+            l.reported(body)
+        });
+        self.jump(next, &[]);
+        self.go_on_in(next);
+        let (i, one) = (self.load(number, span)?, self.w.lit_i32(1));
+        let i = self.w.op(Op::Add, &[i, one]);
+        self.store(number, i, span)?;
+        self.jump(test, &[]);
+        self.go_on_in(after);
+        done
+    }
+
+    fn for_each_unique(&mut self, name: Name<'s>, values: &Expr<'s>, body: &Statement<'s>, span: Span) -> Lowered<()> {
+        let (val, ty) = self.value(values)?;
+        let Some(n) = self.types.lanes(ty).filter(|_| !matches!(self.types.kind(ty), Kind::Struct(_))) else {
+            return Err(Box::new(sierra_lanes::no_lanes(values.span, &self.types.show(ty))));
+        };
+        self.same_mode(n, span)?;
+        let lane = self.types.lane(ty);
+        let zero = self.zero(lane);
+        let found = self.slot(zero);
+        self.declare(name, Entity::Variable(Variable { address: found, ty: lane, is_const: true }))?;
+        let mask = self.current_mask(n, span)?;
+        let open = self.slot(mask);
+        let (test, inner, after) = (self.block("test"), self.block("value"), self.block("after"));
+        self.jump(test, &[]);
+        self.go_on_in(test);
+        let mask = self.load(open, span)?;
+        let first = self.w.lit_i32(0);
+        let i = self.next_true(mask, n, first);
+        let is_lane = self.w.op(Op::Ge, &[i, first]);
+        self.branch(is_lane, inner, after);
+        self.go_on_in(inner);
+        let one = self.lane_of(val, ty, i);
+        self.store(found, one, span)?;
+        let all = self.broadcast(one, lane, ty);
+        let is_equal = self.w.op(Op::Eq, &[val, all]);
+        let mask = self.load(open, span)?;
+        // A NaN is not even equal to itself: each lane is taken once all the same.
+        let lanes = self.w.op(Op::And, &[mask, is_equal]);
+        let yes = self.w.lit_bool(true);
+        let lanes = self.w.op(Op::Insert, &[lanes, i, yes]);
+        let others = self.w.not(lanes);
+        let rest = self.w.op(Op::And, &[mask, others]);
+        self.store(open, rest, span)?;
+        let left = self.region(n, lanes, |l| l.reported(body))?;
+        if let Some(mode) = self.mode {
+            // Lanes that have left the body are active no more.
+            let (outer, left) = (self.load(mode.mask, span)?, self.load(left, span)?);
+            let stays = self.w.op(Op::Or, &[left, others]);
+            let mask = self.w.op(Op::And, &[outer, stays]);
+            self.store(mode.mask, mask, span)?;
+        }
+        self.jump(test, &[]);
+        self.go_on_in(after);
+        self.go_on_with_lanes(span)
+    }
+
+    /// A loop in SIMD mode, or one whose condition opens it.
+    fn loop_of_lanes(
+        &mut self,
+        n: u32,
+        condition: Option<&Expr<'s>>,
+        step: Option<&Expr<'s>>,
+        body: &Statement<'s>,
+        tests_first: bool,
+    ) -> Lowered<()> {
+        let span = condition.map_or(body.span, |c| c.span);
+        self.same_mode(n, span)?;
+        let mask = self.current_mask(n, span)?;
+        let none = self.all_lanes(n, false);
+        let (mask, continued) = (self.slot(mask), self.slot(none));
+        let (test, k_body) = (self.block("test"), self.block("body"));
+        let (next, after) = (self.block("next"), self.block("after"));
+        let outer = self.mode.replace(lanes::Mode { n, mask, end: next, is_implicit: false, has_left: false });
+        self.jump(if tests_first { test } else { k_body }, &[]);
+        if tests_first {
+            self.test_of_lanes(test, condition, mask, k_body, after, span)?;
+        }
+        self.go_on_in(k_body);
+        let region = Some(next);
+        self.targets.push(Targets { after, next: Some(next), is_switch: false, region, continued: Some(continued) });
+        let done = self.reported(body);
+        self.targets.pop();
+        done?;
+        self.jump(next, &[]);
+        self.go_on_in(next);
+        let (left, back) = (self.load(mask, span)?, self.load(continued, span)?);
+        let active = self.w.op(Op::Or, &[left, back]);
+        self.store(mask, active, span)?;
+        self.store(continued, none, span)?;
+        let done = step.map_or(Ok(()), |step| self.effect(step));
+        self.report(done);
+        self.jump(test, &[]);
+        if !tests_first {
+            self.test_of_lanes(test, condition, mask, k_body, after, span)?;
+        }
+        let has_left = self.mode.is_some_and(|m| m.has_left);
+        self.mode = outer;
+        self.go_on_in(after);
+        if let (Some(mode), Some(returned), true) = (self.mode, self.returned, has_left) {
+            let (active, gone) = (self.load(mode.mask, span)?, self.load(returned.mask, span)?);
+            let stays = self.w.not(gone);
+            let active = self.w.op(Op::And, &[active, stays]);
+            self.store(mode.mask, active, span)?;
+            if let Some(mode) = &mut self.mode {
+                mode.has_left = true;
+            }
+        }
+        self.go_on_with_lanes(span)
+    }
+
+    fn test_of_lanes(
+        &mut self,
+        test: Cont,
+        condition: Option<&Expr<'s>>,
+        mask: Val,
+        body: Cont,
+        after: Cont,
+        span: Span,
+    ) -> Lowered<()> {
+        self.go_on_in(test);
+        match condition.map(|c| self.condition(c)) {
+            Some((holds, Some(_))) => {
+                let active = self.load(mask, span)?;
+                let active = self.w.op(Op::And, &[active, holds]);
+                self.store(mask, active, span)?;
+            }
+            Some((holds, None)) => {
+                let more = self.block("more");
+                self.branch(holds, more, after);
+                self.go_on_in(more);
+            }
+            None => {}
+        }
+        let active = self.load(mask, span)?;
+        let any = self.any(active);
+        self.branch(any, body, after);
+        Ok(())
     }
 
     fn loop_statement(
@@ -157,6 +433,16 @@ impl<'s> Lowerer<'s, '_> {
         body: &Statement<'s>,
         tests_first: bool,
     ) -> Lowered<()> {
+        let of_condition = match condition {
+            Some(condition) => {
+                let ty = self.type_of(condition)?;
+                self.types.lanes(ty)
+            }
+            None => None,
+        };
+        if let Some(n) = of_condition.or(self.mode.map(|m| m.n)) {
+            return self.loop_of_lanes(n, condition, step, body, tests_first);
+        }
         let (test, k_body) = (self.block("test"), self.block("body"));
         let (next, after) = (self.block("next"), self.block("after"));
         self.jump(if tests_first { test } else { k_body }, &[]);
@@ -165,7 +451,7 @@ impl<'s> Lowerer<'s, '_> {
             self.test(test, condition, k_body, after);
         }
         self.go_on_in(k_body);
-        self.targets.push(Targets { after, next: Some(next) });
+        self.targets.push(Targets { after, next: Some(next), is_switch: false, region: None, continued: None });
         let done = self.scoped(|l| l.statement(body));
         self.targets.pop();
         self.report(done);
@@ -185,7 +471,7 @@ impl<'s> Lowerer<'s, '_> {
         self.go_on_in(test);
         match condition {
             Some(condition) => {
-                let holds = self.condition(condition);
+                let (holds, _) = self.condition(condition);
                 self.branch(holds, body, after);
             }
             None => self.jump(body, &[]),
@@ -194,6 +480,10 @@ impl<'s> Lowerer<'s, '_> {
 
     fn switch(&mut self, value: &Expr<'s>, body: &[Statement<'s>]) -> Lowered<()> {
         let found = self.value(value)?;
+        if self.types.is_varying(found.1) {
+            let hint = "write `if … else if …`";
+            return Err(Box::new(limitation::not_supported(value.span, "`switch`es of values with lanes", hint)));
+        }
         let Some(prim) = self.types.as_prim(found.1).filter(|p| !p.is_float()) else {
             return Err(Box::new(sierra_type::mismatch(value.span, &self.types.show(found.1), "an integer")));
         };
@@ -232,8 +522,8 @@ impl<'s> Lowerer<'s, '_> {
             }
         }
         self.jump(default, &[]);
-        let next = self.targets.last().and_then(|t| t.next);
-        self.targets.push(Targets { after, next });
+        let region = self.mode.map(|m| m.end);
+        self.targets.push(Targets { after, next: None, is_switch: true, region, continued: None });
         let mut labels = labels.into_iter();
         let done = self.scoped(|l| {
             for statement in body {
@@ -256,6 +546,34 @@ impl<'s> Lowerer<'s, '_> {
 
     fn return_statement(&mut self, value: Option<&Expr<'s>>, span: Span) -> Lowered<()> {
         let Some((ret, ty)) = self.result else { return Ok(()) };
+        if self.is_scalar {
+            let hint = "assign a variable, and return behind the statement";
+            return Err(Box::new(limitation::not_supported(
+                span,
+                "`return`s in statements that leave SIMD mode",
+                hint,
+            )));
+        }
+        if let Some(mode) = self.mode {
+            let Some(returned) = self.returned else {
+                let hint = format!("declare the function `simd({})`", mode.n);
+                let what = "`return`s of some lanes of functions without lanes";
+                return Err(Box::new(limitation::not_supported(span, what, &hint)));
+            };
+            match (value, returned.value) {
+                (None, None) => {}
+                (None, Some(_)) => return Err(Box::new(sierra_type::no_return(span, &self.types.show(ty)))),
+                (Some(e), None) => self.effect(e)?,
+                (Some(e), Some(at)) => {
+                    let found = self.value(e)?;
+                    self.w.set_origin(e.span);
+                    let val = self.convert(found, ty, e.span)?;
+                    self.store_lanes(at, val, ty, span)?;
+                }
+            }
+            self.note(returned.mask, mode, span)?;
+            return self.leave(mode, span);
+        }
         match value {
             None if ty == Types::VOID => self.end(ret, &[]),
             None => return Err(Box::new(sierra_type::no_return(span, &self.types.show(ty)))),
@@ -274,3 +592,6 @@ impl<'s> Lowerer<'s, '_> {
         Ok(())
     }
 }
+
+/// Limit on `else if`s whose conditions have lanes.
+const MAX_ARMS: u32 = 100;

@@ -14,6 +14,9 @@ const LEVELS: [&[(&str, Binary)]; 8] = [
     &[("*", Binary::Mul), ("/", Binary::Div), ("%", Binary::Rem)],
 ];
 
+/// The place of shifts among the levels, which bind more tightly than comparisons.
+const SHIFTS: usize = 5;
+
 const ASSIGNMENTS: [(&str, Option<Binary>); 11] = [
     ("=", None),
     ("+=", Some(Binary::Add)),
@@ -105,7 +108,9 @@ impl<'s> Parser<'s> {
         let mut rest = Vec::new();
         loop {
             let token = self.token();
-            let Some(operator) = operators.iter().find(|o| token.kind == Kind::Sign && o.0 == token.text) else { break };
+            let Some(operator) = operators.iter().find(|o| token.kind == Kind::Sign && o.0 == token.text) else {
+                break;
+            };
             self.pos += 1;
             rest.push((operator.1, self.binary(level + 1)?));
         }
@@ -129,8 +134,8 @@ impl<'s> Parser<'s> {
                 let ty = Box::new(p.type_name()?);
                 p.expect(")")?;
                 if p.is("{") {
-                    let hint = "declare a variable with these values";
-                    return Err(Box::new(limitation::not_supported(p.since(start), "compound literals", hint)));
+                    let init = Box::new(p.init()?);
+                    return Ok(Expr { kind: ExprKind::Literal(ty, init), span: p.since(start) });
                 }
                 let operand = Box::new(p.unary()?);
                 Ok(Expr { kind: ExprKind::Cast(ty, operand), span: p.since(start) })
@@ -211,6 +216,16 @@ impl<'s> Parser<'s> {
                 let operand = Box::new(self.nested(Self::assignment)?);
                 self.expect(")")?;
                 return Ok(Expr { kind: ExprKind::Convert(prim, operand), span: self.since(start) });
+            }
+            Kind::Name if token.text == "current_mask" => ExprKind::Mask,
+            Kind::Name if token.text == "seq" && self.ahead(1).text == "<" => {
+                self.pos += 2;
+                // A `>` would end it.
+                let length = Box::new(self.nested(|p| p.binary(SHIFTS))?);
+                self.expect(">")?;
+                self.expect("(")?;
+                self.expect(")")?;
+                return Ok(Expr { kind: ExprKind::Sequence(length), span: self.since(start) });
             }
             Kind::Name if !KEYWORDS.contains(&token.text) => ExprKind::Name(token.text),
             Kind::Sign if token.text == "(" => {

@@ -1,0 +1,43 @@
+//! Numbers of lanes do not fit together, in a program in Sierra.
+//!
+//! Values with lanes are computed with others that have as many, and with values without lanes, which are the same in all. In SIMD mode, that is where a
+//! condition with lanes decides what runs, only values with as many lanes as the condition can be used.
+//!
+//! ```text
+//! int varying(4) f(int varying(4) v, int varying(8) w) { return v + w; }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```text
+//! int varying(8) f(int varying(8) v, int varying(8) w) { return v + w; }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn mismatch(span: Span, left: &str, right: &str) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("`{left}` and `{right}` have different numbers of lanes"))
+}
+
+pub fn mode(span: Span, found: u32, expected: u32) -> Diagnostic {
+    let message = format!("found a value with {found} lanes in SIMD mode of {expected} lanes");
+    Diagnostic::error("sierra-lanes", span, message).hint("`scalar { … }` leaves SIMD mode")
+}
+
+pub fn number(span: Span, found: i64, most: i64) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("found {found} lanes, expected 1 to {most}"))
+}
+
+pub fn no_lanes(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("a `{ty}` has no lanes"))
+}
+
+pub fn no_mode(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("`{what}` stands outside of SIMD mode"))
+}
+
+/// A value with lanes where one without is needed.
+pub fn varying(span: Span, found: &str, expected: &str) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("found `{found}`, which has lanes, expected `{expected}`"))
+        .hint("`extract(v, i)` is one of them")
+}

@@ -1,0 +1,431 @@
+//! SIMD mode: values with lanes, and control flow that depends on them.
+//!
+//! The design is chapter 5 of the seed. A condition with lanes opens **SIMD mode** of its length. The **current mask**, the lanes that execute, lies in a slot
+//! for each region: a branch of an `if`, the body of a loop, a function. What a lane stores is blended with what was there. A branch is
+//! jumped over if no lane takes it, since what has no lanes must not happen then.
+//!
+//! `break`, `continue` and `return` of some lanes take these out of the current mask. Behind an `if` its mask is what is left of both branches.
+//! A loop notes the lanes that have continued, which come back for the next round; those that have left come back behind the loop, but for lanes that
+//! have returned. Where no lane may be left, code goes on at the end of the region.
+//!
+//! A function in which lanes may return one by one has a mask from the beginning: one that is declared `simd(n)`, whose callers pass it, or one whose
+//! parameters or result have lanes, for which all of them are active.
+//!
+//! What lanes read and write at addresses of their own is one access for each; lanes that are not active access a place that is nobody's.
+
+use super::*;
+
+/// The most lanes of a vector in the graph.
+pub(super) const MAX_LANES: i64 = 64;
+
+/// SIMD mode.
+#[derive(Clone, Copy)]
+pub(super) struct Mode {
+    pub n: u32,
+    /// The address of the current mask.
+    pub mask: Val,
+    /// Where code goes on if no lane is active.
+    pub end: Cont,
+    /// The function has lanes, but did not ask for the mode: as long as all are active, it is none.
+    pub is_implicit: bool,
+    /// Lanes may have been taken out of the mask since the region began.
+    pub has_left: bool,
+}
+
+/// Of a function in which lanes return one by one.
+#[derive(Clone, Copy)]
+pub(super) struct Returned {
+    /// The addresses of the mask of lanes that have returned, and of their results.
+    pub mask: Val,
+    pub value: Option<Val>,
+    pub epilogue: Cont,
+}
+
+impl Mode {
+    pub fn is_real(self) -> bool {
+        !self.is_implicit || self.has_left
+    }
+}
+
+impl<'s> Lowerer<'s, '_> {
+    /// A number of lanes.
+    pub(super) fn length(&mut self, e: &Expr<'s>) -> Lowered<u32> {
+        let n = self.constant_int(e)?;
+        if !(1..=MAX_LANES).contains(&n) {
+            return Err(Box::new(sierra_lanes::number(e.span, n, MAX_LANES)));
+        }
+        Ok(n as u32)
+    }
+
+    pub(super) fn with_lanes(&mut self, ty: Ty, n: u32, span: Span) -> Lowered<Ty> {
+        let made = self.types.varying(ty, n, self.w);
+        made.ok_or_else(|| Box::new(sierra_lanes::no_lanes(span, &self.types.show(ty))))
+    }
+
+    /// Values with other numbers of lanes than the mode can't be used.
+    pub(super) fn fits_mode(&self, ty: Ty, span: Span) -> Lowered<()> {
+        match (self.types.lanes(ty), self.mode) {
+            (Some(n), Some(mode)) if n != mode.n && mode.is_real() => {
+                Err(Box::new(sierra_lanes::mode(span, n, mode.n)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of lanes in which two values are computed.
+    pub(super) fn common_lanes(&self, a: Ty, b: Ty, span: Span) -> Lowered<Option<u32>> {
+        match (self.types.lanes(a), self.types.lanes(b)) {
+            (Some(x), Some(y)) if x != y => {
+                Err(Box::new(sierra_lanes::mismatch(span, &self.types.show(a), &self.types.show(b))))
+            }
+            (x, y) => Ok(x.or(y)),
+        }
+    }
+
+    pub(super) fn mask_type(&mut self, n: u32) -> ir::Ty {
+        self.w.types.vector(Prim::Bool, n)
+    }
+
+    pub(super) fn all_lanes(&mut self, n: u32, active: bool) -> Val {
+        let ty = self.mask_type(n);
+        let bit = self.w.lit_bool(active);
+        self.w.op_ty(Op::Splat, ty, &[bit])
+    }
+
+    fn bits(&mut self, mask: Val) -> Val {
+        let word = self.w.types.prim(Prim::U64);
+        self.w.op_ty(Op::Bits, word, &[mask])
+    }
+
+    pub(super) fn any(&mut self, mask: Val) -> Val {
+        let bits = self.bits(mask);
+        let none = self.w.lit_prim(Prim::U64, 0);
+        self.w.op(Op::Ne, &[bits, none])
+    }
+
+    pub(super) fn all(&mut self, mask: Val, n: u32) -> Val {
+        let bits = self.bits(mask);
+        let every = self.w.lit_prim(Prim::U64, u64::MAX >> (64 - n));
+        self.w.op(Op::Eq, &[bits, every])
+    }
+
+    /// The current mask; all lanes outside of SIMD mode.
+    pub(super) fn current_mask(&mut self, n: u32, span: Span) -> Lowered<Val> {
+        match self.mode {
+            Some(mode) => self.load(mode.mask, span),
+            None => Ok(self.all_lanes(n, true)),
+        }
+    }
+
+    /// `new` in active lanes, `old` in others. Both have the type.
+    pub(super) fn blend(&mut self, mask: Val, new: Val, old: Val, ty: Ty) -> Val {
+        match *self.types.kind(ty) {
+            Kind::Varying(..) | Kind::VaryingPointer { .. } => self.w.op(Op::Select, &[mask, new, old]),
+            Kind::Struct(_) => {
+                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
+                let fields: Vec<Ty> = fields.into_iter().flatten().map(|f| f.ty).collect();
+                let mut parts = Vec::new();
+                for (i, ty) in fields.into_iter().enumerate() {
+                    let (new, old) = (self.w.extract(new, i as u64), self.w.extract(old, i as u64));
+                    parts.push(self.blend(mask, new, old, ty));
+                }
+                let ir = self.types.ir(ty, self.w);
+                self.w.op_ty(Op::Struct, ir, &parts)
+            }
+            Kind::Array(of, n) if n <= 16 => {
+                let parts: Vec<Val> = (0..n)
+                    .map(|i| {
+                        let (new, old) = (self.w.extract(new, i), self.w.extract(old, i));
+                        self.blend(mask, new, old, of)
+                    })
+                    .collect();
+                let ir = self.types.ir(ty, self.w);
+                self.w.op_ty(Op::Array, ir, &parts)
+            }
+            // The same in all lanes.
+            _ => new,
+        }
+    }
+
+    /// Stores a value of the place's type, in active lanes only.
+    pub(super) fn store_lanes(&mut self, address: Val, val: Val, ty: Ty, span: Span) -> Lowered<()> {
+        let val = match self.mode {
+            Some(mode) if self.types.is_varying(ty) => {
+                let mask = self.load(mode.mask, span)?;
+                let old = self.load(address, span)?;
+                self.blend(mask, val, old, ty)
+            }
+            _ => val,
+        };
+        self.store(address, val, span)
+    }
+
+    // Accesses at addresses with lanes.
+
+    /// The address of each lane, of a place of the type `to`, as a pointer in the graph.
+    fn addresses(&mut self, lanes: &Lanes, span: Span) -> Lowered<Vec<Val>> {
+        let ir = self.types.ir(lanes.base, self.w);
+        let pointer = self.w.types.ptr(ir);
+        // In SIMD mode, lanes that are not active access this.
+        let nobody = match self.mode {
+            Some(mode) => {
+                let zero = self.zero(lanes.ty);
+                Some((self.load(mode.mask, span)?, self.slot(zero)))
+            }
+            None => None,
+        };
+        self.mem(span)?;
+        self.w.set_origin(span);
+        let mut found = Vec::new();
+        for i in 0..lanes.n {
+            let number = self.w.lit_i32(i as i32);
+            let mut address = match lanes.at {
+                At::Index(base, index) => {
+                    let index = self.w.op(Op::Extract, &[index, number]);
+                    self.w.op(Op::Lea, &[base, index])
+                }
+                At::Addresses(all) => {
+                    let bits = self.w.op(Op::Extract, &[all, number]);
+                    self.w.op_ty(Op::Bitcast, pointer, &[bits])
+                }
+            };
+            for &field in &lanes.fields {
+                address = self.part(address, field);
+            }
+            if let Some((mask, nobody)) = nobody {
+                let is_active = self.w.op(Op::Extract, &[mask, number]);
+                address = self.w.op(Op::Select, &[is_active, address, nobody]);
+            }
+            found.push(address);
+        }
+        Ok(found)
+    }
+
+    /// Reads what each lane's address leads to.
+    pub(super) fn gather(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
+        let ty = self.with_lanes(lanes.ty, lanes.n, span)?;
+        self.same_mode(lanes.n, span)?;
+        let addresses = self.addresses(lanes, span)?;
+        let mut vals = Vec::new();
+        for (i, address) in addresses.into_iter().enumerate() {
+            let val = self.load(address, span)?;
+            // Of what has lanes itself, each lane has its own.
+            let number = self.w.lit_i32(i as i32);
+            vals.push(self.lane_of(val, lanes.ty, number));
+        }
+        let lane = self.types.lane(ty);
+        Ok((self.of_lanes(&vals, lane, ty), ty))
+    }
+
+    /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
+    pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
+        if self.types.is_varying(lanes.ty) {
+            let hint = "take a pointer to numbers";
+            return Err(Box::new(limitation::not_supported(span, "assignments to lanes of what has lanes", hint)));
+        }
+        let addresses = self.addresses(lanes, span)?;
+        for (i, address) in addresses.into_iter().enumerate() {
+            let number = self.w.lit_i32(i as i32);
+            let val = self.lane_of(val, ty, number);
+            self.store(address, val, span)?;
+        }
+        Ok(())
+    }
+
+    /// One lane of a value with lanes; other values are the same in all.
+    pub(super) fn lane_of(&mut self, val: Val, ty: Ty, number: Val) -> Val {
+        match *self.types.kind(ty) {
+            Kind::Varying(..) => self.w.op(Op::Extract, &[val, number]),
+            Kind::VaryingPointer { .. } => {
+                let bits = self.w.op(Op::Extract, &[val, number]);
+                let lane = self.types.lane(ty);
+                let ir = self.types.ir(lane, self.w);
+                self.w.op_ty(Op::Bitcast, ir, &[bits])
+            }
+            Kind::Struct(_) if self.types.is_varying(ty) => {
+                let lane = self.types.lane(ty);
+                self.parts_of(ty, lane, |l, part, of, _| {
+                    let val = l.w.extract(val, part);
+                    l.lane_of(val, of, number)
+                })
+            }
+            Kind::Array(of, n) if self.has_lanes(of) => {
+                let parts: Vec<Val> = (0..n)
+                    .map(|k| {
+                        let val = self.w.extract(val, k);
+                        self.lane_of(val, of, number)
+                    })
+                    .collect();
+                let lane = self.types.lane(of);
+                let lane = self.types.array(lane, n);
+                let ir = self.types.ir(lane, self.w);
+                self.w.op_ty(Op::Array, ir, &parts)
+            }
+            _ => val,
+        }
+    }
+
+    fn has_lanes(&self, mut ty: Ty) -> bool {
+        while let Kind::Array(of, _) = *self.types.kind(ty) {
+            ty = of;
+        }
+        self.types.is_varying(ty)
+    }
+
+    /// A struct of the type `to`, of whose fields `part` gets the number, and the types in `from` and `to`.
+    fn parts_of(&mut self, from: Ty, to: Ty, mut part: impl FnMut(&mut Self, u64, Ty, Ty) -> Val) -> Val {
+        let fields = |l: &Self, ty| -> Vec<Ty> {
+            let fields = l.types.as_struct(ty).and_then(|s| s.fields.as_ref());
+            fields.into_iter().flatten().map(|f| f.ty).collect()
+        };
+        let (from, of_to) = (fields(self, from), fields(self, to));
+        let mut parts = Vec::new();
+        for (i, (from, to)) in from.into_iter().zip(of_to).enumerate() {
+            parts.push(part(self, i as u64, from, to));
+        }
+        let ir = self.types.ir(to, self.w);
+        self.w.op_ty(Op::Struct, ir, &parts)
+    }
+
+    /// The value of the type `ty` with lanes that has these in its lanes.
+    fn of_lanes(&mut self, vals: &[Val], lane: Ty, ty: Ty) -> Val {
+        let ir = self.types.ir(ty, self.w);
+        match *self.types.kind(ty) {
+            Kind::Varying(..) => self.w.op_ty(Op::Array, ir, vals),
+            Kind::VaryingPointer { .. } => {
+                let word = self.w.types.prim(Prim::U64);
+                let bits: Vec<Val> = vals.iter().map(|&v| self.w.op_ty(Op::Bitcast, word, &[v])).collect();
+                self.w.op_ty(Op::Array, ir, &bits)
+            }
+            Kind::Struct(_) => self.parts_of(lane, ty, |l, part, lane, ty| {
+                let vals: Vec<Val> = vals.iter().map(|&v| l.w.extract(v, part)).collect();
+                if lane == ty { vals[0] } else { l.of_lanes(&vals, lane, ty) }
+            }),
+            Kind::Array(of, n) => {
+                let of_lane = if let Kind::Array(lane, _) = *self.types.kind(lane) { lane } else { lane };
+                let parts: Vec<Val> = (0..n)
+                    .map(|k| {
+                        let vals: Vec<Val> = vals.iter().map(|&v| self.w.extract(v, k)).collect();
+                        self.of_lanes(&vals, of_lane, of)
+                    })
+                    .collect();
+                self.w.op_ty(Op::Array, ir, &parts)
+            }
+            _ => vals[0],
+        }
+    }
+
+    /// A value in all lanes: `to` is its type with lanes.
+    pub(super) fn broadcast(&mut self, val: Val, from: Ty, to: Ty) -> Val {
+        if from == to {
+            return val;
+        }
+        let ir = self.types.ir(to, self.w);
+        match *self.types.kind(to) {
+            Kind::Varying(..) => self.w.op_ty(Op::Splat, ir, &[val]),
+            Kind::VaryingPointer { .. } => {
+                let word = self.w.types.prim(Prim::U64);
+                let bits = self.w.op_ty(Op::Bitcast, word, &[val]);
+                self.w.op_ty(Op::Splat, ir, &[bits])
+            }
+            Kind::Struct(_) => self.parts_of(from, to, |l, part, from, to| {
+                let val = l.w.extract(val, part);
+                l.broadcast(val, from, to)
+            }),
+            Kind::Array(of, n) => {
+                let from = if let Kind::Array(from, _) = *self.types.kind(from) { from } else { from };
+                let parts: Vec<Val> = (0..n)
+                    .map(|k| {
+                        let val = self.w.extract(val, k);
+                        self.broadcast(val, from, of)
+                    })
+                    .collect();
+                self.w.op_ty(Op::Array, ir, &parts)
+            }
+            _ => val,
+        }
+    }
+
+    // Control flow.
+
+    /// Lowers code in a region with a mask of its own, unless none of its lanes is active. Returns the lanes that are left, as the address of their mask.
+    pub(super) fn region(&mut self, n: u32, mask: Val, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<Val> {
+        let slot = self.slot(mask);
+        let (inner, end) = (self.block("lanes"), self.block("end"));
+        let any = self.any(mask);
+        self.branch(any, inner, end);
+        self.go_on_in(inner);
+        let outer = self.mode.replace(Mode { n, mask: slot, end, is_implicit: false, has_left: false });
+        let done = lower(self);
+        let has_left = self.mode.is_some_and(|m| m.has_left);
+        self.mode = outer;
+        if let Some(mode) = &mut self.mode {
+            mode.has_left |= has_left;
+        }
+        self.jump(end, &[]);
+        self.go_on_in(end);
+        done?;
+        Ok(slot)
+    }
+
+    /// Code goes on only if lanes are left, after some may have been taken out.
+    pub(super) fn go_on_with_lanes(&mut self, span: Span) -> Lowered<()> {
+        let Some(mode) = self.mode.filter(|m| m.has_left) else { return Ok(()) };
+        let mask = self.load(mode.mask, span)?;
+        let any = self.any(mask);
+        let rest = self.block("rest");
+        self.branch(any, rest, mode.end);
+        self.go_on_in(rest);
+        Ok(())
+    }
+
+    /// Takes all active lanes out of the mask. Nothing of the region follows.
+    pub(super) fn leave(&mut self, mode: Mode, span: Span) -> Lowered<()> {
+        let none = self.all_lanes(mode.n, false);
+        self.store(mode.mask, none, span)?;
+        if let Some(mode) = &mut self.mode {
+            mode.has_left = true;
+        }
+        self.jump(mode.end, &[]);
+        Ok(())
+    }
+
+    /// Adds the active lanes to a mask.
+    pub(super) fn note(&mut self, at: Val, mode: Mode, span: Span) -> Lowered<()> {
+        let (active, noted) = (self.load(mode.mask, span)?, self.load(at, span)?);
+        let both = self.w.op(Op::Or, &[active, noted]);
+        self.store(at, both, span)
+    }
+
+    /// A branch on a condition with lanes.
+    pub(super) fn if_lanes(
+        &mut self,
+        condition: Val,
+        n: u32,
+        span: Span,
+        then: impl FnOnce(&mut Self) -> Lowered<()>,
+        otherwise: impl FnOnce(&mut Self) -> Lowered<()>,
+    ) -> Lowered<()> {
+        self.same_mode(n, span)?;
+        let mask = self.current_mask(n, span)?;
+        let taken = self.w.op(Op::And, &[mask, condition]);
+        let not = self.w.not(condition);
+        let other = self.w.op(Op::And, &[mask, not]);
+        // Of the second branch the lanes are known before the first one runs.
+        let left = self.region(n, taken, then)?;
+        let other_left = self.region(n, other, otherwise)?;
+        if let Some(mode) = self.mode {
+            let (a, b) = (self.load(left, span)?, self.load(other_left, span)?);
+            let both = self.w.op(Op::Or, &[a, b]);
+            self.store(mode.mask, both, span)?;
+        }
+        self.go_on_with_lanes(span)
+    }
+
+    pub(super) fn same_mode(&self, n: u32, span: Span) -> Lowered<()> {
+        match self.mode {
+            Some(mode) if mode.n != n => Err(Box::new(sierra_lanes::mode(span, n, mode.n))),
+            _ => Ok(()),
+        }
+    }
+}
