@@ -12,7 +12,7 @@
 //! integers must not overflow, as in C: the checks of Impala's programs find it.
 //!
 //! **Limitations.** What of C and C++ is not there is a `limitation` with its name: references, templates, classes, overloading, pointers to functions,
-//! unions, `goto`, the preprocessor. So are `switch` of values with lanes, addresses of places with lanes, and lanes that leave loops or functions without
+//! unions, `goto`, the preprocessor. So are `switch` of values with lanes, addresses of places with lanes, and lanes that leave a `switch`, or a function without
 //! lanes. `--wrap` has no effect.
 #![forbid(unsafe_code)]
 

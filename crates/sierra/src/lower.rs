@@ -47,6 +47,8 @@ pub fn lower(sources: &Sources, files: &[FileId], world: &mut World, sink: &mut 
         mode: None,
         returned: None,
         is_scalar: false,
+        loops: FxHashMap::default(),
+        leaving: None,
         known: FxHashMap::default(),
     };
     for &file in files {
@@ -157,6 +159,10 @@ struct Lowerer<'s, 'w> {
     returned: Option<lanes::Returned>,
     /// The code is in a statement that leaves SIMD mode.
     is_scalar: bool,
+    /// For loops of the function whose conditions have no lanes, by their bodies: how many lanes leave them one by one.
+    loops: FxHashMap<usize, Option<u32>>,
+    /// Lanes have left the loop that is tried.
+    leaving: Option<u32>,
     /// Types of expressions of the function, by their addresses, that were needed before their values.
     known: FxHashMap<usize, Ty>,
 }
@@ -584,6 +590,7 @@ impl<'s> Lowerer<'s, '_> {
         self.result = params.last().map(|&ret| (ret, result));
         let types = self.functions[id].params.clone();
         self.known.clear();
+        self.loops.clear();
         let mask = simd.map(|_| params.remove(0));
         self.begin_lanes(simd, mask, &types, result);
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {

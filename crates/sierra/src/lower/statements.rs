@@ -236,9 +236,13 @@ impl<'s> Lowerer<'s, '_> {
                 }
                 Ok(())
             }
+            (Some(mode), None) if target.region.is_none() && !target.is_switch => {
+                self.leaving = Some(mode.n);
+                Ok(())
+            }
             _ => {
-                let what = format!("lanes that leave a loop or `switch` without lanes by `{what}`");
-                let hint = "declare the function `simd(n)`, or give the condition of the loop lanes";
+                let what = format!("lanes that leave a `switch` by `{what}`");
+                let hint = "write `if … else if …`";
                 Err(Box::new(limitation::not_supported(span, &what, hint)))
             }
         }
@@ -343,6 +347,36 @@ impl<'s> Lowerer<'s, '_> {
         self.go_on_with_lanes(span)
     }
 
+    /// The number of lanes if some may leave a loop one by one, in whose condition there are none: it is lowered twice then, and only the second
+    /// time counts.
+    fn lanes_that_leave(
+        &mut self,
+        condition: Option<&Expr<'s>>,
+        step: Option<&Expr<'s>>,
+        body: &Statement<'s>,
+        tests_first: bool,
+    ) -> Option<u32> {
+        let key = std::ptr::from_ref(body) as usize;
+        if let Some(&known) = self.loops.get(&key) {
+            return known;
+        }
+        // Loops within it are tried here only.
+        self.loops.insert(key, None);
+        let n_faults = self.sink.diagnostics.len();
+        let cur = self.cur;
+        let unused = self.block("unreached");
+        self.go_on_in(unused);
+        let around = self.leaving.take();
+        let done = self.loop_statement(condition, step, body, tests_first);
+        let found = std::mem::replace(&mut self.leaving, around);
+        // All of it is reported the second time.
+        drop(done);
+        self.sink.diagnostics.truncate(n_faults);
+        self.cur = cur;
+        self.loops.insert(key, found);
+        found
+    }
+
     /// A loop in SIMD mode, or one whose condition opens it.
     fn loop_of_lanes(
         &mut self,
@@ -440,7 +474,11 @@ impl<'s> Lowerer<'s, '_> {
             }
             None => None,
         };
-        if let Some(n) = of_condition.or(self.mode.map(|m| m.n)) {
+        let n = match of_condition.or(self.mode.map(|m| m.n)) {
+            Some(n) => Some(n),
+            None => self.lanes_that_leave(condition, step, body, tests_first),
+        };
+        if let Some(n) = n {
             return self.loop_of_lanes(n, condition, step, body, tests_first);
         }
         let (test, k_body) = (self.block("test"), self.block("body"));
