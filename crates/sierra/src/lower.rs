@@ -615,7 +615,8 @@ impl<'s> Lowerer<'s, '_> {
         let Some(n) = simd.or(of_types) else { return };
         let all = self.all_lanes(n, true);
         let none = self.all_lanes(n, false);
-        let (active, returned) = (self.slot(mask.unwrap_or(all)), self.slot(none));
+        let mask = mask.map_or(all, |bools| self.mask_of_bools(bools));
+        let (active, returned) = (self.slot(mask), self.slot(none));
         let value = (result != Types::VOID).then(|| {
             let zero = self.zero(result);
             self.slot(zero)

@@ -105,7 +105,7 @@ impl<'s> Lowerer<'s, '_> {
                     return Err(Box::new(sierra_lanes::no_mode(e.span, "current_mask")));
                 };
                 let mask = self.load(mode.mask, e.span)?;
-                Ok(Value::Plain(mask, self.numbers(Prim::Bool, Some(mode.n))))
+                Ok(Value::Plain(self.bools(mask), self.numbers(Prim::Bool, Some(mode.n))))
             }
             ExprKind::SizeOfType(ty) => {
                 let ty = self.type_name(ty)?;
@@ -522,9 +522,9 @@ impl<'s> Lowerer<'s, '_> {
         if let (Some(mode), Some(_)) = (self.mode, lanes) {
             // Lanes that are not active may divide by zero.
             let mask = self.load(mode.mask, span)?;
-            let ir = self.w.ty(y);
+            let (active, ir) = (self.bools(mask), self.w.ty(y));
             let one = self.w.lit(ir, 1);
-            y = self.w.op(Op::Select, &[mask, y, one]);
+            y = self.w.op(Op::Select, &[active, y, one]);
         }
         Ok(self.w.op(partial, &[mem, x, y]))
     }
@@ -661,14 +661,16 @@ impl<'s> Lowerer<'s, '_> {
 
     fn logic_of_lanes(&mut self, is_or: bool, values: &[Expr<'s>], n: u32) -> Lowered<Value> {
         let ty = self.numbers(Prim::Bool, Some(n));
-        let decision = self.all_lanes(n, !is_or);
+        let decision = self.w.lit_bool(!is_or);
+        let bools = self.mask_type(n);
+        let decision = self.w.op_ty(Op::Splat, bools, &[decision]);
         let found = self.slot(decision);
         for e in values {
             self.same_mode(n, e.span)?;
             // The lanes for which nothing is decided yet.
             let so_far = self.load(found, e.span)?;
             let open = if is_or { self.w.not(so_far) } else { so_far };
-            let mask = self.current_mask(n, e.span)?;
+            let (mask, open) = (self.current_mask(n, e.span)?, self.mask_of_bools(open));
             let mask = self.w.op(Op::And, &[mask, open]);
             self.region(n, mask, |l| {
                 let value = l.value(e)?;
@@ -877,7 +879,8 @@ impl<'s> Lowerer<'s, '_> {
         let mut vals = Vec::new();
         if let Some(n) = simd {
             self.same_mode(n, span)?;
-            vals.push(self.current_mask(n, span)?);
+            let mask = self.current_mask(n, span)?;
+            vals.push(self.bools(mask));
         }
         for ((found, &ty), arg) in found.into_iter().zip(&params).zip(args) {
             self.w.set_origin(arg.span);
@@ -928,9 +931,10 @@ impl<'s> Lowerer<'s, '_> {
             self.slot(zero)
         });
         let mask = self.load(mode.mask, span)?;
+        let active = self.bools(mask);
         for i in 0..mode.n {
             let number = self.w.lit_i32(i as i32);
-            let is_active = self.w.op(Op::Extract, &[mask, number]);
+            let is_active = self.w.op(Op::Extract, &[active, number]);
             let (call, next) = (self.block("lane"), self.block("next"));
             self.branch(is_active, call, next);
             self.go_on_in(call);

@@ -86,25 +86,51 @@ impl<'s> Lowerer<'s, '_> {
         self.w.types.vector(Prim::Bool, n)
     }
 
+    // A mask is a vector of numbers, -1 for active lanes: between blocks, processors hold conditions of lanes as numbers of some width, and LLVM would take
+    // the least one, and convert them to and fro.
+
     pub(super) fn all_lanes(&mut self, n: u32, active: bool) -> Val {
-        let ty = self.mask_type(n);
-        let bit = self.w.lit_bool(active);
-        self.w.op_ty(Op::Splat, ty, &[bit])
+        let ty = self.w.types.vector(Prim::I32, n);
+        self.w.lit(ty, if active { u64::MAX } else { 0 })
     }
 
-    fn bits(&mut self, mask: Val) -> Val {
+    /// A condition with lanes as a mask.
+    pub(super) fn mask_of_bools(&mut self, bools: Val) -> Val {
+        let n = self.w.types.as_vector(self.w.ty(bools)).map_or(1, |v| v.1);
+        let (active, not) = (self.all_lanes(n, true), self.all_lanes(n, false));
+        self.w.op(Op::Select, &[bools, active, not])
+    }
+
+    pub(super) fn bools(&mut self, mask: Val) -> Val {
+        let ty = self.w.ty(mask);
+        let zero = self.w.lit(ty, 0);
+        self.w.op(Op::Lt, &[mask, zero])
+    }
+
+    pub(super) fn other_lanes(&mut self, mask: Val) -> Val {
+        let ty = self.w.ty(mask);
+        let all = self.w.lit(ty, u64::MAX);
+        self.w.op(Op::Xor, &[mask, all])
+    }
+
+    pub(super) fn any_of(&mut self, mask: Val) -> Val {
+        let bools = self.bools(mask);
+        self.any(bools)
+    }
+
+    fn bits(&mut self, bools: Val) -> Val {
         let word = self.w.types.prim(Prim::U64);
-        self.w.op_ty(Op::Bits, word, &[mask])
+        self.w.op_ty(Op::Bits, word, &[bools])
     }
 
-    pub(super) fn any(&mut self, mask: Val) -> Val {
-        let bits = self.bits(mask);
+    pub(super) fn any(&mut self, bools: Val) -> Val {
+        let bits = self.bits(bools);
         let none = self.w.lit_prim(Prim::U64, 0);
         self.w.op(Op::Ne, &[bits, none])
     }
 
-    pub(super) fn all(&mut self, mask: Val, n: u32) -> Val {
-        let bits = self.bits(mask);
+    pub(super) fn all(&mut self, bools: Val, n: u32) -> Val {
+        let bits = self.bits(bools);
         let every = self.w.lit_prim(Prim::U64, u64::MAX >> (64 - n));
         self.w.op(Op::Eq, &[bits, every])
     }
@@ -117,7 +143,7 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    /// `new` in active lanes, `old` in others. Both have the type.
+    /// `new` in lanes where the condition holds, `old` in others. Both have the type.
     pub(super) fn blend(&mut self, mask: Val, new: Val, old: Val, ty: Ty) -> Val {
         match *self.types.kind(ty) {
             Kind::Varying(..) | Kind::VaryingPointer { .. } => self.w.op(Op::Select, &[mask, new, old]),
@@ -152,8 +178,9 @@ impl<'s> Lowerer<'s, '_> {
         let val = match self.mode {
             Some(mode) if self.types.is_varying(ty) => {
                 let mask = self.load(mode.mask, span)?;
+                let active = self.bools(mask);
                 let old = self.load(address, span)?;
-                self.blend(mask, val, old, ty)
+                self.blend(active, val, old, ty)
             }
             _ => val,
         };
@@ -170,7 +197,8 @@ impl<'s> Lowerer<'s, '_> {
         let nobody = match self.mode {
             Some(mode) => {
                 let zero = self.zero(lanes.ty);
-                Some((self.load(mode.mask, span)?, self.slot(zero)))
+                let mask = self.load(mode.mask, span)?;
+                Some((self.bools(mask), self.slot(zero)))
             }
             None => None,
         };
@@ -192,8 +220,8 @@ impl<'s> Lowerer<'s, '_> {
             for &field in &lanes.fields {
                 address = self.part(address, field);
             }
-            if let Some((mask, nobody)) = nobody {
-                let is_active = self.w.op(Op::Extract, &[mask, number]);
+            if let Some((active, nobody)) = nobody {
+                let is_active = self.w.op(Op::Extract, &[active, number]);
                 address = self.w.op(Op::Select, &[is_active, address, nobody]);
             }
             found.push(address);
@@ -352,7 +380,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn region(&mut self, n: u32, mask: Val, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<Val> {
         let slot = self.slot(mask);
         let (inner, end) = (self.block("lanes"), self.block("end"));
-        let any = self.any(mask);
+        let any = self.any_of(mask);
         self.branch(any, inner, end);
         self.go_on_in(inner);
         let outer = self.mode.replace(Mode { n, mask: slot, end, is_implicit: false, has_left: false });
@@ -372,7 +400,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn go_on_with_lanes(&mut self, span: Span) -> Lowered<()> {
         let Some(mode) = self.mode.filter(|m| m.has_left) else { return Ok(()) };
         let mask = self.load(mode.mask, span)?;
-        let any = self.any(mask);
+        let any = self.any_of(mask);
         let rest = self.block("rest");
         self.branch(any, rest, mode.end);
         self.go_on_in(rest);
@@ -408,8 +436,9 @@ impl<'s> Lowerer<'s, '_> {
     ) -> Lowered<()> {
         self.same_mode(n, span)?;
         let mask = self.current_mask(n, span)?;
-        let taken = self.w.op(Op::And, &[mask, condition]);
-        let not = self.w.not(condition);
+        let holds = self.mask_of_bools(condition);
+        let taken = self.w.op(Op::And, &[mask, holds]);
+        let not = self.other_lanes(holds);
         let other = self.w.op(Op::And, &[mask, not]);
         // Of the second branch the lanes are known before the first one runs.
         let left = self.region(n, taken, then)?;

@@ -260,7 +260,8 @@ impl<'s> Lowerer<'s, '_> {
     /// A variable with the current mask.
     fn declare_mask(&mut self, name: Name<'s>, mode: lanes::Mode, span: Span) -> Lowered<Val> {
         let mask = self.load(mode.mask, span)?;
-        let address = self.slot(mask);
+        let active = self.bools(mask);
+        let address = self.slot(active);
         let ty = self.numbers(Prim::Bool, Some(mode.n));
         self.declare(name, Entity::Variable(Variable { address, ty, is_const: false }))?;
         Ok(address)
@@ -317,8 +318,8 @@ impl<'s> Lowerer<'s, '_> {
         self.jump(test, &[]);
         self.go_on_in(test);
         let mask = self.load(open, span)?;
-        let first = self.w.lit_i32(0);
-        let i = self.next_true(mask, n, first);
+        let (active, first) = (self.bools(mask), self.w.lit_i32(0));
+        let i = self.next_true(active, n, first);
         let is_lane = self.w.op(Op::Ge, &[i, first]);
         self.branch(is_lane, inner, after);
         self.go_on_in(inner);
@@ -328,10 +329,11 @@ impl<'s> Lowerer<'s, '_> {
         let is_equal = self.w.op(Op::Eq, &[val, all]);
         let mask = self.load(open, span)?;
         // A NaN is not even equal to itself: each lane is taken once all the same.
+        let is_equal = self.mask_of_bools(is_equal);
         let lanes = self.w.op(Op::And, &[mask, is_equal]);
-        let yes = self.w.lit_bool(true);
-        let lanes = self.w.op(Op::Insert, &[lanes, i, yes]);
-        let others = self.w.not(lanes);
+        let active = self.w.lit_i32(-1);
+        let lanes = self.w.op(Op::Insert, &[lanes, i, active]);
+        let others = self.other_lanes(lanes);
         let rest = self.w.op(Op::And, &[mask, others]);
         self.store(open, rest, span)?;
         let left = self.region(n, lanes, |l| l.reported(body))?;
@@ -421,7 +423,7 @@ impl<'s> Lowerer<'s, '_> {
         self.go_on_in(after);
         if let (Some(mode), Some(returned), true) = (self.mode, self.returned, has_left) {
             let (active, gone) = (self.load(mode.mask, span)?, self.load(returned.mask, span)?);
-            let stays = self.w.not(gone);
+            let stays = self.other_lanes(gone);
             let active = self.w.op(Op::And, &[active, stays]);
             self.store(mode.mask, active, span)?;
             if let Some(mode) = &mut self.mode {
@@ -443,7 +445,7 @@ impl<'s> Lowerer<'s, '_> {
         self.go_on_in(test);
         match condition.map(|c| self.condition(c)) {
             Some((holds, Some(_))) => {
-                let active = self.load(mask, span)?;
+                let (active, holds) = (self.load(mask, span)?, self.mask_of_bools(holds));
                 let active = self.w.op(Op::And, &[active, holds]);
                 self.store(mask, active, span)?;
             }
@@ -455,7 +457,7 @@ impl<'s> Lowerer<'s, '_> {
             None => {}
         }
         let active = self.load(mask, span)?;
-        let any = self.any(active);
+        let any = self.any_of(active);
         self.branch(any, body, after);
         Ok(())
     }
