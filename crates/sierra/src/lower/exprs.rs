@@ -519,7 +519,7 @@ impl<'s> Lowerer<'s, '_> {
             };
         }
         let mem = self.mem(span)?;
-        if let (Some(mode), Some(_)) = (self.mode, lanes) {
+        if let Some(mode) = self.mode.filter(|m| Some(m.n) == lanes) {
             // Lanes that are not active may divide by zero.
             let mask = self.load(mode.mask, span)?;
             let (active, ir) = (self.bools(mask), self.w.ty(y));

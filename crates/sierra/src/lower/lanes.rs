@@ -176,7 +176,8 @@ impl<'s> Lowerer<'s, '_> {
     /// Stores a value of the place's type, in active lanes only.
     pub(super) fn store_lanes(&mut self, address: Val, val: Val, ty: Ty, span: Span) -> Lowered<()> {
         let val = match self.mode {
-            Some(mode) if self.types.is_varying(ty) => {
+            // Values of other lengths are not in the mode, as long as all its lanes are active.
+            Some(mode) if self.types.lanes(ty) == Some(mode.n) => {
                 let mask = self.load(mode.mask, span)?;
                 let active = self.bools(mask);
                 let old = self.load(address, span)?;
