@@ -2,6 +2,7 @@
 //! call.
 
 use crate::arguments::{Args, Return};
+use crate::confined;
 use crate::error::Error;
 use crate::fixed::{self, Fix};
 use crate::program::{Function, Program, check_types};
@@ -54,7 +55,12 @@ impl Program {
 impl Partial {
     /// A function of which nothing is fixed.
     pub(crate) fn new(program: Program, function: usize) -> Partial {
-        Partial { program, key: fixed::key_of(function), depth: 1 }
+        Partial { program, key: fixed::key_of(function, false), depth: 1 }
+    }
+
+    /// A function of which nothing is fixed, and whose code is confined.
+    pub(crate) fn confined(program: Program, function: usize) -> Partial {
+        Partial { program, key: fixed::key_of(function, true), depth: 1 }
     }
 
     /// A function by the key of a variant.
@@ -240,7 +246,8 @@ impl Partial {
 
     fn check_types<A: Args, R: Return>(&self) -> Result<(), Error> {
         let left: Vec<(&str, &ExportedType)> = self.parameters_left().collect();
-        check_types::<A, R>(self.signature(), &left, self.program.signatures())
+        check_types::<A, R>(self.signature(), &left, self.program.signatures())?;
+        if fixed::is_confined(&self.key) { confined::check::<A, R>(self) } else { Ok(()) }
     }
 
     /// What partial evaluation does in the variant, and why: the text of `nyala explain`.

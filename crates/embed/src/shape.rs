@@ -127,6 +127,16 @@ impl Shape {
         Shape(Kind::Function(params, result.map(Box::new)))
     }
 
+    /// Whether values of the type have an address that Rust code may have made of anything.
+    pub(crate) fn has_raw_pointer(&self) -> bool {
+        match &self.0 {
+            Kind::Scalar(_) | Kind::Function(..) => false,
+            Kind::Pointer { many, .. } => many.is_none(),
+            Kind::Array(of, _) => of.has_raw_pointer(),
+            Kind::Struct(_, fields) => fields.iter().any(|(_, shape)| shape.has_raw_pointer()),
+        }
+    }
+
     /// The type as Impala writes it.
     pub(crate) fn text(&self) -> String {
         match &self.0 {
