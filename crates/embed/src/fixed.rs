@@ -305,7 +305,7 @@ fn variant_within(key: &[u8], all: &Signatures, depth: usize) -> Result<Variant,
 /// The key of a function without fixed parameters, whose code may have to be confined.
 pub(crate) fn key_of(function: usize, is_confined: bool) -> Bytes {
     let number = function | if is_confined { CONFINED } else { 0 };
-    Bytes::from_slice(&(number as u32).to_le_bytes())
+    (number as u32).to_le_bytes().to_vec()
 }
 
 /// Adds a parameter to a key, in the order of the parameters, so that the order of fixing does not matter; or says why it cannot be
@@ -325,6 +325,8 @@ pub(crate) fn add(key: &mut Bytes, param: usize, append: impl FnOnce(&mut Bytes)
         });
     }
     key[end + 4..end + 8].copy_from_slice(&(n as u32).to_le_bytes());
-    key[4 + before..].rotate_right(n + 8);
+    if 4 + before < end {
+        key[4 + before..].rotate_right(n + 8);
+    }
     Ok(())
 }

@@ -52,6 +52,9 @@ impl Program {
     }
 }
 
+/// Bytes of a key that most values of parameters need.
+const ROOM: usize = 300;
+
 impl Partial {
     /// A function of which nothing is fixed.
     pub(crate) fn new(program: Program, function: usize) -> Partial {
@@ -65,7 +68,7 @@ impl Partial {
 
     /// A function by the key of a variant.
     pub(crate) fn of(program: Program, key: &[u8], depth: usize) -> Partial {
-        Partial { program, key: Bytes::from_slice(key), depth }
+        Partial { program, key: key.to_vec(), depth }
     }
 
     pub(crate) fn key_mut(&mut self) -> &mut Bytes {
@@ -261,8 +264,10 @@ impl Partial {
 
 impl Clone for Partial {
     fn clone(&self) -> Partial {
-        // `SmallVec::clone` copies byte by byte.
-        Partial { program: self.program.clone(), key: Bytes::from_slice(&self.key), depth: self.depth }
+        // Most copies are made to fix a parameter: with room for one. Keys within a partial would be slower to move than to allocate.
+        let mut key = Bytes::with_capacity(self.key.len() + ROOM);
+        key.extend_from_slice(&self.key);
+        Partial { program: self.program.clone(), key, depth: self.depth }
     }
 }
 

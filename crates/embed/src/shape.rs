@@ -2,7 +2,6 @@
 //! is about memory.
 
 use nyala_sema::{ExportedType, Signatures};
-use smallvec::SmallVec;
 use std::any::TypeId;
 use std::collections::HashSet;
 
@@ -42,7 +41,7 @@ pub unsafe trait Type: Copy + 'static {
 
 /// What values consist of, one after the other.
 #[doc(hidden)]
-pub type Bytes = SmallVec<[u8; 320]>;
+pub type Bytes = Vec<u8>;
 
 /// Types that are passed by value.
 ///
