@@ -43,13 +43,15 @@ mod confined;
 mod constants;
 mod guards;
 mod lane_arithmetic;
+mod lent;
 mod needed;
 mod races;
 mod shadows;
 mod undefined;
 mod versions;
 
-use checker::{Checker, Confined};
+use checker::Checker;
+use lent::Confined;
 use nyala_base::{Id, Span};
 use nyala_flat::*;
 use nyala_ir::{Prim, Ty, Types, layout};

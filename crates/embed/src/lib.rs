@@ -86,7 +86,7 @@ pub use raw::{Fixable, layout};
 #[doc(hidden)]
 pub use shape::Bytes;
 pub use shape::{Shape, Type, Value, text_of};
-pub use untyped::{ElementLoop, InMemory, Untyped, guarded, panic};
+pub use untyped::{ElementLoop, InMemory, Untyped, free, guarded, panic};
 pub use variants::{Stats, Variants};
 
 #[cfg(doctest)]
