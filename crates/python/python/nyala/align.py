@@ -107,7 +107,7 @@ def _joined(sequences):
     """Sequences one after the other, and where they start."""
     letters, starts = bytearray(), _array.array("q", [0])
     for sequence in sequences:
-        letters += _letters(sequence)
+        letters += memoryview(_letters(sequence))
         starts.append(len(letters))
     return letters, starts
 
