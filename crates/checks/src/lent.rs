@@ -25,8 +25,9 @@ impl Checker<'_, '_> {
     pub fn lend(&mut self, insts: &[Inst]) {
         let (Some(confined), Some(lend)) = (&self.confined, self.tables.lend) else { return };
         let lent = confined.lent;
-        let mut objects = vec![None; lent.len()];
+        let mut objects = Vec::with_capacity(lent.len());
         for i in 0..lent.len() {
+            objects.push(None);
             let is_used = |inst: &Inst| inst.result.is_some_and(|r| self.lent_by(r).is_some_and(|(k, _)| k == i));
             let Some(used) = insts.iter().find(|inst| is_used(inst)) else { continue };
             let (slice, data_ty) =
