@@ -1,7 +1,7 @@
 //! Functions that are called without `unsafe`: which types they may have, and what their parameters lend them. What their code may do is
 //! `nyala_checks::confine`'s to say.
 
-use crate::arguments::{Args, Return};
+use crate::arguments::Args;
 use crate::error::Error;
 use crate::fixed::{any_slice, entries, function_of};
 use crate::partial::Partial;
@@ -61,7 +61,7 @@ pub(crate) fn lent(program: &Program, key: &[u8]) -> Result<Arc<[Lent]>, Error> 
 }
 
 /// Checks the types of a confined function, which are known to be those of the program.
-pub(crate) fn check<A: Args, R: Return>(partial: &Partial) -> Result<(), Error> {
+pub(crate) fn check<A: Args>(partial: &Partial) -> Result<(), Error> {
     let (program, signature) = (partial.program(), partial.signature());
     lent(program, partial.key())?;
     let refused = |why| Err(Error::NeedsUnsafe { name: signature.symbol.clone(), why });

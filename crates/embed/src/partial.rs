@@ -250,7 +250,7 @@ impl Partial {
     fn check_types<A: Args, R: Return>(&self) -> Result<(), Error> {
         let left: Vec<(&str, &ExportedType)> = self.parameters_left().collect();
         check_types::<A, R>(self.signature(), &left, self.program.signatures())?;
-        if fixed::is_confined(&self.key) { confined::check::<A, R>(self) } else { Ok(()) }
+        if fixed::is_confined(&self.key) { confined::check::<A>(self) } else { Ok(()) }
     }
 
     /// What partial evaluation does in the variant, and why: the text of `nyala explain`.
