@@ -12,7 +12,7 @@
 //! - It calls nothing foreign but what prints numbers and what ends the call with a report. It allocates nothing, has no variables of the
 //!   program, no threads, no atomics, no assembly, no promises (`restrict`, `assume_aligned`).
 //! - No operation is undefined: parts are taken by literal indices within their bounds, integers are divided under the checks, or by
-//!   literals. Code that was never to run ends the call.
+//!   literals. Code that was never to run ends the call. Floats are not fast.
 //!
 //! The rest is the back end's: its code promises LLVM nothing (`gen-llvm/src/confined.rs`).
 
@@ -322,7 +322,7 @@ fn end_undefined(module: &mut Module, f: Func) {
     }
 }
 
-/// Numbers that are undefined are 0.
+/// Numbers that are undefined are 0, and floats may be NaN.
 fn define(module: &mut Module, f: Func) {
     let (types, function) = (&module.types, &mut module.funcs[f.idx()]);
     let is_undefined = |v: &ValueData| v.def == Def::Const(Const::Undef) && types.as_prim(v.ty).is_some();
@@ -335,6 +335,7 @@ fn define(module: &mut Module, f: Func) {
     }
     let new = |v: Value| zeros.get(&v).copied().unwrap_or(v);
     for block in &mut function.blocks {
+        block.insts.iter_mut().for_each(|i| i.fast = false);
         block.insts.iter_mut().flat_map(|i| &mut i.args).for_each(|a| *a = new(*a));
         block.term.map_uses(new);
     }

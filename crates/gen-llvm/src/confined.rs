@@ -2,7 +2,8 @@
 //! optimizes it. So a function that only has checked accesses and operations with a result (`nyala_checks::confine`) does nothing else
 //! than these, whatever it is given. Works on LLVM's modules, since their text is written in many places.
 //!
-//! - Arithmetic wraps around, addresses are sums, floats are what they are: no `nsw`, `inbounds`, `nnan`.
+//! - Arithmetic wraps around, and addresses are sums: no `nsw`, no `inbounds`. (Flags of floats LLVM can add here, not take away: confined
+//!   code has no fast operations.)
 //! - An undefined operand is 0.
 //! - What is read is some value, the same for each use, even if nobody wrote it or a thread writes it just then: a `freeze` behind each
 //!   load, which becomes no instruction.
@@ -17,9 +18,8 @@
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, InstructionOpcode, InstructionValue};
 use llvm_sys::core::{
-    LLVMBuildFreeze, LLVMCanValueUseFastMathFlags, LLVMConstNull, LLVMGEPSetNoWrapFlags, LLVMGetNumOperands,
-    LLVMGetOperand, LLVMIsUndef, LLVMReplaceAllUsesWith, LLVMSetFastMathFlags, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand,
-    LLVMTypeOf,
+    LLVMBuildFreeze, LLVMConstNull, LLVMGEPSetNoWrapFlags, LLVMGetNumOperands, LLVMGetOperand, LLVMIsUndef,
+    LLVMReplaceAllUsesWith, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
 };
 
 /// Takes the flags away that say that something does not happen.
@@ -34,9 +34,6 @@ pub(crate) fn drop_flags(inst: InstructionValue<'_>) {
             }
             InstructionOpcode::GetElementPtr => LLVMGEPSetNoWrapFlags(v, 0),
             _ => {}
-        }
-        if LLVMCanValueUseFastMathFlags(v) != 0 {
-            LLVMSetFastMathFlags(v, 0);
         }
     }
 }

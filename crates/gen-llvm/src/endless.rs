@@ -15,7 +15,7 @@
 //! with effects may have been left by a function that it calls, as `exit`: then the other module is the result, whose loops do
 //! what the machine does.
 //!
-//! Not handled: what is concluded from divisions of vectors and of numbers of 128 bits.
+//! Not handled: what is concluded from divisions of vectors and of numbers of 128 bits, and from fast floats that are no NaN.
 
 use crate::confined::{define_operands, drop_flags};
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -242,7 +242,7 @@ fn hide_divisor<'ctx>(builder: &Builder<'ctx>, division: InstructionValue<'ctx>)
 }
 
 /// Takes away what says that something does not happen: that numbers do not overflow, that addresses lie within blocks, that
-/// floats are not NaN, that values are defined, that nothing is divided by zero.
+/// values are defined, that nothing is divided by zero.
 pub(crate) fn forget(module: &Module, is_gpu: bool) -> Result<(), BuilderError> {
     use InstructionOpcode::{SDiv, SRem, UDiv, URem};
     let all = || module.get_functions().flat_map(|f| f.get_basic_blocks()).flat_map(|b| b.get_instructions());
