@@ -289,13 +289,8 @@ fn remove_code(function: &mut Function) {
 /// Code that is never to run ends the call with a report if it runs.
 fn end_undefined(module: &mut Module, f: Func) {
     let is_panic = |f: &Function| f.is_foreign() && f.symbol() == Some(PANIC);
-    let u8 = module.types.prim(Prim::U8);
-    let bytes = module.types.indef_array(u8);
-    let text_ty = module.types.ptr(bytes);
-    let panic = module.funcs.iter().position(is_panic).map(Func::from_idx);
-    let panic =
-        panic.unwrap_or_else(|| module.declare(PANIC, Linkage::Foreign(PANIC.into()), &[text_ty, text_ty], &[]));
-    let ends = |b: &BlockData| b.insts.iter().any(|i| i.op == InstOp::Call(panic));
+    let known = module.funcs.iter().position(is_panic).map(Func::from_idx);
+    let ends = |b: &BlockData| b.insts.iter().any(|i| known.is_some_and(|panic| i.op == InstOp::Call(panic)));
     let cfg = Cfg::new(module.func(f));
     let is_undefined = |b: &Block| {
         let block = module.func(f).block(*b);
@@ -305,6 +300,11 @@ fn end_undefined(module: &mut Module, f: Func) {
     if undefined.is_empty() {
         return;
     }
+    let u8 = module.types.prim(Prim::U8);
+    let bytes = module.types.indef_array(u8);
+    let text_ty = module.types.ptr(bytes);
+    let panic =
+        known.unwrap_or_else(|| module.declare(PANIC, Linkage::Foreign(PANIC.into()), &[text_ty, text_ty], &[]));
     let text = b"code that is undefined was reached\0".to_vec();
     let array = module.types.array(u8, text.len() as u64);
     let init = Init::Bytes(text);
