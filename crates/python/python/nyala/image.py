@@ -6,7 +6,7 @@ float32. Each filter takes, by name,
     out: the array for the result, of the same shape and type; a new one of NumPy's by default
     border: what lies outside of the image: "clamp", "mirror", "wrap", or a number
     schedule: in which order parts are computed, as Impala writes it: "whole", "bands(2, par)", "tiles(512, 64, par)"; bands of rows on
-        all processors by default
+        all processors by default. With "tuned" the first call with an image of this shape tries some, and later ones take the fastest
 
 A filter is compiled when it is called first with a type, a number of channels and the numbers that it is made for; its code is kept
 between runs. `apply` takes one of your own.
@@ -16,6 +16,7 @@ import array as _array
 import functools as _functools
 import math as _math
 import os as _os
+import time as _time
 
 from . import compile as _compile
 
@@ -38,6 +39,32 @@ extern fn apply(pixels: &[{ty}], out: &mut [{ty}], width: i32, height: i32{param
 """
 
 
+def _bands():
+    threads = int(_os.environ.get("NYALA_NUM_THREADS") or _os.cpu_count() or 1)
+    return f"bands({threads}, par)" if threads > 1 else "whole"
+
+
+# The fastest schedules that were found, by what they are for.
+_FASTEST = {}
+
+
+def _fastest(key, run):
+    """The fastest of some schedules, which `run` runs."""
+    found = _FASTEST.get(key)
+    if found is None:
+        bands = _bands()
+        loop = "range" if bands == "whole" else "par"
+        times = {}
+        for schedule in (bands, *(f"tiles({w}, {h}, {loop})" for w, h in ((2048, 16), (1024, 64), (512, 64), (256, 32)))):
+            run(schedule)
+            for _ in range(3):
+                start = _time.perf_counter()
+                run(schedule)
+                times[schedule] = min(times.get(schedule, _math.inf), _time.perf_counter() - start)
+        found = _FASTEST[key] = min(times, key=times.get)
+    return found
+
+
 @_functools.lru_cache(maxsize=256)
 def _compiled(ty, channels, filter, source, parameters, border, schedule, reals, lanes):
     if border in _BORDERS:
@@ -47,8 +74,7 @@ def _compiled(ty, channels, filter, source, parameters, border, schedule, reals,
     else:
         raise ValueError(f"`border` is {border!r}, expected one of {', '.join(map(repr, _BORDERS))}, or a number")
     if schedule is None:
-        threads = int(_os.environ.get("NYALA_NUM_THREADS") or _os.cpu_count() or 1)
-        schedule = f"bands({threads}, par)" if threads > 1 else "whole"
+        schedule = _bands()
     text = _PROGRAM.format(
         source=source,
         ty=ty,
@@ -101,8 +127,12 @@ def apply(image, filter, *, source="", parameters={}, out=None, border="clamp", 
         lanes = 32 if ty == "u8" and not reals else 16
     if 0 in shape:
         return out
-    run = _compiled(ty, channels, filter, source, kinds, border, schedule, reals, lanes)
-    run(image, out, width, height, **given)
+    how = (ty, channels, filter, source, kinds, border)
+
+    def run(schedule):
+        _compiled(*how, schedule, reals, lanes)(image, out, width, height, **given)
+
+    run(_fastest((*how, reals, lanes, shape), run) if schedule == "tuned" else schedule)
     return out
 
 
