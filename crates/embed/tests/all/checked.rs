@@ -282,3 +282,83 @@ fn a_refusal_names_its_place() {
     let place = found[0].place.as_ref().expect("it is at a place");
     assert_eq!((found[0].code, place.line, place.column), ("limitation", 3, 30));
 }
+
+/// A number below n; the state is that of a generator.
+fn below(state: &mut u64, n: u64) -> i64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    ((*state >> 33) % n) as i64
+}
+
+/// Loops of many kinds, with ends and offsets that often lead out of their slices: a call has the result that Rust has, or a fault if
+/// Rust's has an index out of range; what lies around a slice is as before.
+#[test]
+fn nothing_but_slices_is_accessed() -> Result<(), Error> {
+    const NAMES: [&str; 6] = ["strided", "down", "gathered", "rows", "masked", "narrow"];
+    let program = compiled(
+        "
+        extern fn strided(a: Slice[i32], b: MutSlice[i32], from: i64, to: i64, by: i64) -> () {
+            for i in range_step(from, to, 3i64) { b.data(i) = a.data(2i64 * i + by); }
+        }
+        extern fn down(a: Slice[i32], b: MutSlice[i32], from: i64, to: i64, by: i64) -> () {
+            let mut i = to - 1i64;
+            while i >= from { b.data(i) = a.data(by - i); i -= 2i64; }
+        }
+        extern fn gathered(a: Slice[i32], b: MutSlice[i32], from: i64, to: i64, by: i64) -> () {
+            for i in vec(8, from as i32, to as i32) { b.data(i) = a.data(a.data(i) + by as i32); }
+        }
+        extern fn rows(a: Slice[i32], b: MutSlice[i32], from: i64, to: i64, by: i64) -> () {
+            for y in range(from, to) { for x in range(0i64, 4i64) { b.data(4i64 * y + x) = a.data(4i64 * (y + by) + x); } }
+        }
+        extern fn masked(a: Slice[i32], b: MutSlice[i32], from: i64, to: i64, by: i64) -> () {
+            for i in vec(8, from as i32, to as i32) { if (i & 1) == 0 { b.data(i) = a.data(i + by as i32); } }
+        }
+        extern fn narrow(a: Slice[i32], b: MutSlice[i32], from: i64, to: i64, by: i64) -> () {
+            for i in range(from as i16, to as i16) { b.data(i) = a.data((i as i32 * 5 + by as i32) as u8); }
+        }
+    ",
+    )?;
+    let index = |name: &str, a: &[i32], i: i64, by: i64| -> Option<i64> {
+        Some(match name {
+            "strided" => 2 * i + by,
+            "down" => by - i,
+            "gathered" => i64::from(*a.get(usize::try_from(i).ok()?)?) + by,
+            "rows" => i + 4 * by,
+            "masked" => i + by,
+            _ => i64::from((i * 5 + by) as u8),
+        })
+    };
+    let mut state = 1;
+    let mut outcomes = [0; 2];
+    for name in NAMES {
+        let f = program.checked_function::<(Slice<i32>, MutSlice<i32>, i64, i64, i64), ()>(name)?;
+        for _ in 0..200 {
+            let (n, m) = (below(&mut state, 40) as usize, below(&mut state, 40) as usize);
+            let whole: Vec<i32> = (0..n as i32 + 32).map(|i| i * 7 % 16).collect();
+            let a = &whole[16..16 + n];
+            let mut around = vec![-1; m + 32];
+            let (from, by) = (below(&mut state, 8) - 2, below(&mut state, 8) - 2);
+            let to = from + below(&mut state, 20);
+            let indices: Vec<i64> = match name {
+                "strided" => (from..to).step_by(3).collect(),
+                "down" => (from..to).rev().step_by(2).collect(),
+                "rows" => (4 * from..4 * to).collect(),
+                "masked" => (from..to).filter(|i| i & 1 == 0).collect(),
+                _ => (from..to).collect(),
+            };
+            let mut expected = vec![-1; m];
+            let mut put = |i: i64| -> Option<()> {
+                let from = *a.get(usize::try_from(index(name, a, i, by)?).ok()?)?;
+                *expected.get_mut(usize::try_from(i).ok()?)? = from;
+                Some(())
+            };
+            let is_within = indices.iter().all(|&i| put(i).is_some());
+            let ended = f.try_call((a, &mut around[16..16 + m], from, to, by));
+            outcomes[usize::from(is_within)] += 1;
+            assert_eq!(ended.is_ok(), is_within, "{name} of {n} and {m}, from {from} to {to} by {by}: {ended:?}");
+            assert!(around[..16].iter().chain(&around[16 + m..]).all(|&x| x == -1), "{name}");
+            assert!(!is_within || around[16..16 + m] == expected, "{name} of {n} and {m}, from {from} to {to} by {by}");
+        }
+    }
+    assert!(outcomes.iter().all(|&n| n > 100), "{outcomes:?}");
+    Ok(())
+}
