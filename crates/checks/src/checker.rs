@@ -2,6 +2,7 @@
 
 use super::arithmetic::Late;
 use super::code::Code;
+use super::lent::Confined;
 use super::needed::{needed, put_where_needed};
 use super::versions::{Counted, Version, counted, version_loops};
 use super::{Checks, Tables, Texts, object_ty};
@@ -66,7 +67,7 @@ pub enum Bounds {
 }
 
 pub struct Checker<'a, 't> {
-    module: &'a mut Module,
+    pub module: &'a mut Module,
     pub code: Code<'a>,
     pub checks: Checks,
     texts: &'a Texts<'t>,
@@ -103,6 +104,8 @@ pub struct Checker<'a, 't> {
     calls: Option<Value>,
     /// The entry that this function adds to the list for the functions that it calls.
     frame: Option<Value>,
+    /// If the function is confined.
+    pub confined: Option<Confined<'a>>,
 }
 
 impl<'a, 't> Checker<'a, 't> {
@@ -137,6 +140,7 @@ impl<'a, 't> Checker<'a, 't> {
             filled: FxHashMap::default(),
             calls: None,
             frame: None,
+            confined: None,
         }
     }
 }
@@ -242,6 +246,7 @@ impl Checker<'_, '_> {
             self.push(InstOp::Op(Op::Bitcast), &[made], Some(result));
             self.define_object(result);
         }
+        self.lend(insts);
         self.begin_shadows();
         let chains = |i: &Inst| matches!(i.op, InstOp::Call(f) if self.chained.contains(&f));
         if insts.iter().any(chains) {
@@ -278,6 +283,9 @@ impl Checker<'_, '_> {
             _ => {}
         }
         let access = self.access(&inst);
+        if self.confined.is_some() {
+            self.confine(&inst, access.as_ref());
+        }
         match &access {
             Some(access) if !is_exempt => self.check(&inst, access),
             // Shadows of variables are read in each round.
@@ -512,6 +520,13 @@ impl Checker<'_, '_> {
         if self.objects.get(&v) != Some(&None) {
             return;
         }
+        if self.is_lent(v) {
+            // Without an object there are no bounds.
+            let none = self.literal(Prim::U64, 0);
+            let found = self.lent_object(v).map(|object| (object, none));
+            self.objects.insert(v, found);
+            return;
+        }
         let (u8, ty) = (self.code.types.prim(Prim::U8), object_ty(self.code.types));
         let bytes = self.code.types.ptr(u8);
         let (number, statics) = (self.number(v), self.statics(bytes));
@@ -632,7 +647,7 @@ impl Checker<'_, '_> {
         result
     }
 
-    fn lanes_of(&self, inst: &Inst) -> Option<u64> {
+    pub fn lanes_of(&self, inst: &Inst) -> Option<u64> {
         let v = match inst.op {
             InstOp::Vector(op) => op.written().map_or(inst.result, |i| Some(inst.args[i])),
             _ => None,

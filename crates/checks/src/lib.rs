@@ -39,9 +39,11 @@
 mod arithmetic;
 mod checker;
 mod code;
+mod confined;
 mod constants;
 mod guards;
 mod lane_arithmetic;
+mod lent;
 mod needed;
 mod races;
 mod shadows;
@@ -49,11 +51,13 @@ mod undefined;
 mod versions;
 
 use checker::Checker;
+use lent::Confined;
 use nyala_base::{Id, Span};
 use nyala_flat::*;
 use nyala_ir::{Prim, Ty, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use confined::{Lent, Refused, confine};
 pub use constants::{Found, constant_faults, wrap_constants};
 pub use lane_arithmetic::insert_lane_checks;
 pub use races::{find_races, has_launches};
@@ -114,14 +118,23 @@ pub struct Texts<'a> {
     pub place: &'a dyn Fn(Span) -> String,
 }
 
-/// Inserts checks into all functions of the host.
-pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
+/// Inserts checks into all functions of the host. If its parameters lend the exported function something, the module was
+/// [confined](confine), and each access is compared with bounds; returns those for which there are none, and writes to what is lent to be
+/// read.
+pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts, lent: Option<&[Lent]>) -> Vec<Refused> {
+    let mut refused = Vec::new();
     if checks == Checks::default() {
-        return;
+        return refused;
     }
     inline_bodies(module);
     let chained = chained(module);
-    let tables = Tables::new(module, checks);
+    let mut tables = Tables::new(module, checks);
+    if lent.is_some() {
+        let t = &mut module.types;
+        let (i64, u64, object) = (t.i64(), t.prim(Prim::U64), object_ty(t));
+        let linkage = Linkage::Foreign(LEND.into());
+        tables.lend = Some(module.declare(LEND, linkage, &[object, u64, i64, i64], &[]));
+    }
     let mut places = FxHashMap::default();
     for func in (0..module.funcs.len()).map(Func::from_idx) {
         if module.func(func).blocks.is_empty() {
@@ -131,12 +144,22 @@ pub fn insert_checks(module: &mut Module, checks: Checks, texts: &Texts) {
         let mut function =
             std::mem::replace(&mut module.funcs[func.idx()], Function::new("", Linkage::Internal, &[], &[]));
         let is_chained = chained.contains(&func);
-        Checker::new(module, &mut types, &mut function, (checks, texts), &tables, &chained, &mut places)
-            .run(is_chained);
+        let mut checker =
+            Checker::new(module, &mut types, &mut function, (checks, texts), &tables, &chained, &mut places);
+        checker.confined = lent.map(|lent| {
+            let is_exported = matches!(checker.code.function.linkage, Linkage::Exported(_));
+            Confined { lent: if is_exported { lent } else { &[] }, objects: Vec::new(), refused: Vec::new() }
+        });
+        checker.run(is_chained);
+        refused.extend(checker.confined.take().into_iter().flat_map(|confined| confined.refused));
         module.funcs[func.idx()] = function;
         module.types = types;
     }
+    refused
 }
+
+/// The runtime's function that makes the object of a slice that a caller lends.
+const LEND: &str = "nyala_check_lend";
 
 /// Inlines the bodies of vectorized loops into their loops: so these are counted loops, and reports list no call for an
 /// iteration.
@@ -226,6 +249,8 @@ struct Tables {
     undefined: Option<Func>,
     is_written: Option<Func>,
     keep: Option<Func>,
+    /// What makes objects of lent slices, if the module is confined.
+    lend: Option<Func>,
     statics: (GlobalId, Ty),
     /// The statics that tell which bytes of others are initialized, and their types.
     shadows: FxHashMap<GlobalId, (GlobalId, Ty)>,
@@ -286,6 +311,7 @@ impl Tables {
             undefined: undefined.map(Func::from_idx),
             is_written: is_written.map(Func::from_idx),
             keep: keep.map(Func::from_idx),
+            lend: None,
             statics: (statics, ty),
             shadows,
             n_funcs,

@@ -30,6 +30,7 @@ pub(crate) fn llvm_options(options: &Options) -> nyala_gen_llvm::Options {
         vector_width: options.vector_width,
         sanitizer: options.sanitizer,
         max_unit: options.max_unit,
+        confined: options.confined.is_some(),
         ..Default::default()
     }
 }

@@ -369,7 +369,8 @@ fn print_blocks(module: &Module, f: &Function, blocks: &[Block]) -> String {
 
 /// One pass on IR text: those of [`GRAPH`], [`SPECIALIZE`] and [`SCHEDULE`] on graphs, those of [`FLAT`] on flat SSA.
 ///
-/// `pass` is its name, and what it depends on: `host`, so that kernels run there; checks; the device back end of the module.
+/// `pass` is its name, and what it depends on: `host`, so that kernels run there; checks; the device back end of the module; what each
+/// parameter of a function lends it that is to be confined.
 ///
 /// # Errors
 /// The text is not well-formed, or the pass reports something, or its result is not well-formed.
@@ -384,7 +385,11 @@ pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
             Some(back_end) => device = Some(back_end),
             None if word == "host" => options.device = Device::Host,
             None if options.checks.add(word) => {}
-            None => return Err(format!("`{word}` is no device and no check")),
+            None if let Some(lent) = lent(word) => {
+                let before = options.confined.iter().flat_map(|lent| lent.iter().copied());
+                options.confined = Some(before.chain([lent]).collect());
+            }
+            None => return Err(format!("`{word}` is no device, no check, and nothing lent")),
         }
     }
     if let Some(flat) = FLAT.iter().find(|p| p.name == pass) {
@@ -426,4 +431,13 @@ pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
         }
         _ => Err(format!("no pass `{pass}`")),
     }
+}
+
+fn lent(word: &str) -> Option<nyala_checks::Lent> {
+    Some(match word {
+        "nothing" => nyala_checks::Lent::Nothing,
+        "slice" => nyala_checks::Lent::Slice,
+        "mut_slice" => nyala_checks::Lent::MutSlice,
+        _ => return None,
+    })
 }

@@ -56,6 +56,8 @@ pub struct Options {
     pub wrap: bool,
     /// What native code checks while it runs (`--check`).
     pub checks: nyala_checks::Checks,
+    /// If the exported function is to be [confined](nyala_checks::confine), what its parameters lend it.
+    pub confined: Option<std::sync::Arc<[nyala_checks::Lent]>>,
     /// The tool that native code reports its accesses of memory to (`--sanitize`).
     pub sanitizer: Option<Sanitizer>,
     /// Tell on standard error, a terminal, which pass takes more than a second.
@@ -120,6 +122,7 @@ impl Default for Options {
             amdgpu: None,
             wrap: false,
             checks: nyala_checks::Checks::default(),
+            confined: None,
             progress: false,
             sanitizer: None,
             allow: Vec::new(),

@@ -5,6 +5,7 @@ use crate::front::Files;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
 use crate::{Device, Options, devices, emit, run, statics, testing};
+use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Span};
 use nyala_checks::Checks;
 use nyala_flat::Module;
@@ -255,6 +256,17 @@ pub const FLAT: &[FlatPass] = &[
         ..ALWAYS
     },
     FlatPass {
+        // Before checks, which have code of their own.
+        name: "confine",
+        about: "functions that are called without trust access their own memory, and what they are lent",
+        checks: Some(|checks| checks.bounds),
+        run: |module, step| match &step.options.confined {
+            Some(lent) => refused(nyala_checks::confine(module, lent)),
+            None => Vec::new(),
+        },
+        ..ALWAYS
+    },
+    FlatPass {
         name: "insert-checks",
         about: "native code stops where the interpreter would",
         checks: Some(|checks| checks != Checks::default()),
@@ -276,8 +288,8 @@ pub const FLAT: &[FlatPass] = &[
                 text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
             };
             let place = |span: Span| report.sources.place(testing::written(&report.sources, report.own_place(span)));
-            nyala_checks::insert_checks(module, options.checked(), &nyala_checks::Texts { site: &site, place: &place });
-            Vec::new()
+            let texts = nyala_checks::Texts { site: &site, place: &place };
+            refused(nyala_checks::insert_checks(module, options.checked(), &texts, options.confined.as_deref()))
         },
         ..ALWAYS
     },
@@ -312,6 +324,14 @@ pub const FLAT: &[FlatPass] = &[
         ..ALWAYS
     },
 ];
+
+fn refused(found: Vec<nyala_checks::Refused>) -> Vec<Diagnostic> {
+    let error = |r: nyala_checks::Refused| {
+        let message = format!("this cannot be called without `unsafe`: {}", r.what);
+        limitation::error(r.span, message, "make an `unsafe` handle of it, and vouch for its calls")
+    };
+    found.into_iter().map(error).collect()
+}
 
 fn simplify_branches(module: &mut Module, _: &mut Step) -> Vec<Diagnostic> {
     nyala_flat::simplify_branches(module);

@@ -37,6 +37,13 @@ pub enum Error {
         /// Why, in words.
         why: String,
     },
+    /// A function cannot be called without `unsafe`: see [`Program::checked_function`](crate::Program::checked_function).
+    NeedsUnsafe {
+        /// The name of the function.
+        name: String,
+        /// Why, in words.
+        why: String,
+    },
     /// Code that was called did not return.
     Fault(Fault),
     /// The system or the installation lacks something: a thread, memory, the library of LLVM.
@@ -75,6 +82,7 @@ impl fmt::Display for Error {
                 "`{name}` has other types: {difference}\n    here:           {here}\n    in the program: {in_program}"
             ),
             Error::CannotFix { name, parameter, why } => write!(f, "cannot fix `{parameter}` of `{name}`: {why}"),
+            Error::NeedsUnsafe { name, why } => write!(f, "`{name}` cannot be called without `unsafe`: {why}"),
             Error::Fault(fault) => fault.fmt(f),
             Error::System(why) => f.write_str(why),
             Error::Bug(why) => write!(f, "a bug of the compiler: {why}"),

@@ -11,18 +11,25 @@ use std::any::TypeId;
 
 /// How many functions may be fixed within each other.
 pub(crate) const MAX_DEPTH: usize = 64;
+/// A bit of the number of a function in a key: its code is confined.
+const CONFINED: usize = 1 << 31;
 /// Limit on the bytes of a value. The compiler takes many times as much for each number that it knows.
 pub(crate) const MAX_BYTES: usize = 8 << 20;
 
 /// The type of the elements if a type is a slice of `std::slice` that is not written: nothing else with an address in it can be fixed by
 /// value.
 pub(crate) fn slice_elements<'a>(ty: &ExportedType, all: &'a Signatures) -> Option<&'a ExportedType> {
+    any_slice(ty, all).filter(|(_, mutable)| !mutable).map(|(of, _)| of)
+}
+
+/// The type of the elements if a type is a slice of `std::slice`, and whether they are written.
+pub(crate) fn any_slice<'a>(ty: &ExportedType, all: &'a Signatures) -> Option<(&'a ExportedType, bool)> {
     let ExportedType::Struct(index) = ty else { return None };
     match &all.structs[*index].fields[..] {
-        [(data, ExportedType::Pointer { mutable: false, many: true, to }), (length, ExportedType::Prim(Prim::I64))]
+        [(data, ExportedType::Pointer { mutable, many: true, to }), (length, ExportedType::Prim(Prim::I64))]
             if data == "data" && length == "length" =>
         {
-            Some(to)
+            Some((to, *mutable))
         }
         _ => None,
     }
@@ -253,7 +260,12 @@ pub(crate) fn entries(key: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// The number of a key's function.
 pub(crate) fn number_of(key: &[u8]) -> usize {
-    Reader { bytes: key }.number().unwrap_or(usize::MAX)
+    Reader { bytes: key }.number().map_or(usize::MAX, |number| number & !CONFINED)
+}
+
+/// Whether the code of a key is confined.
+pub(crate) fn is_confined(key: &[u8]) -> bool {
+    Reader { bytes: key }.number().is_ok_and(|number| number & CONFINED != 0)
 }
 
 /// The function of a key.
@@ -290,9 +302,10 @@ fn variant_within(key: &[u8], all: &Signatures, depth: usize) -> Result<Variant,
     Ok(Variant { symbol: signature.symbol.clone(), fixed: values })
 }
 
-/// The key of a function without fixed parameters.
-pub(crate) fn key_of(function: usize) -> Bytes {
-    Bytes::from_slice(&(function as u32).to_le_bytes())
+/// The key of a function without fixed parameters, whose code may have to be confined.
+pub(crate) fn key_of(function: usize, is_confined: bool) -> Bytes {
+    let number = function | if is_confined { CONFINED } else { 0 };
+    (number as u32).to_le_bytes().to_vec()
 }
 
 /// Adds a parameter to a key, in the order of the parameters, so that the order of fixing does not matter; or says why it cannot be
@@ -312,6 +325,8 @@ pub(crate) fn add(key: &mut Bytes, param: usize, append: impl FnOnce(&mut Bytes)
         });
     }
     key[end + 4..end + 8].copy_from_slice(&(n as u32).to_le_bytes());
-    key[4 + before..].rotate_right(n + 8);
+    if 4 + before < end {
+        key[4 + before..].rotate_right(n + 8);
+    }
     Ok(())
 }

@@ -47,11 +47,12 @@
 //! **Errors are values**: [`Error`] has the [`Diagnostic`]s of a program that is wrong, with their places, or both signatures if
 //! the types differ. A program whose partial evaluation does not end is refused like any other, because its budget is spent.
 //!
-//! **What is not there**: a handle without `unsafe`. Native code can do what C can, and the checks of [`Compiler::check`] do not
-//! see memory that Rust owns, nor everything else (docs/checks.md), so a safe function could not keep its promise. [`Function::call`]
-//! ends the process if the program panics, fails a check or calls `exit`, as an executable would; [`Function::try_call`] returns
-//! these as values. What the processor finds ends the process always: a wild access, a division by zero that is not checked, a stack
-//! that is full.
+//! **`unsafe`** is in making a handle, because native code can do what C can. [`Program::checked_function`] makes one without `unsafe`, of
+//! functions of which it can be shown that they access nothing but what a call lends them.
+//!
+//! [`Function::call`] ends the process if the program panics, fails a check or calls `exit`, as an executable would;
+//! [`Function::try_call`] returns these as values. What the processor finds ends the process always: a wild access, a division by zero
+//! that is not checked, a stack that is full.
 //!
 //! The library of LLVM that the compiler was built with must be where it was; without it, compiling is an error.
 #![warn(missing_docs)]
@@ -59,6 +60,7 @@
 mod arguments;
 mod code;
 mod compiler;
+mod confined;
 mod error;
 mod fixed;
 mod partial;
@@ -84,7 +86,7 @@ pub use raw::{Fixable, layout};
 #[doc(hidden)]
 pub use shape::Bytes;
 pub use shape::{Shape, Type, Value, text_of};
-pub use untyped::{ElementLoop, InMemory, Untyped, guarded, panic};
+pub use untyped::{ElementLoop, InMemory, Untyped, free, guarded, panic};
 pub use variants::{Stats, Variants};
 
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 //! call.
 
 use crate::arguments::{Args, Return};
+use crate::confined;
 use crate::error::Error;
 use crate::fixed::{self, Fix};
 use crate::program::{Function, Program, check_types};
@@ -51,15 +52,23 @@ impl Program {
     }
 }
 
+/// Bytes of a key that most values of parameters need.
+const ROOM: usize = 300;
+
 impl Partial {
     /// A function of which nothing is fixed.
     pub(crate) fn new(program: Program, function: usize) -> Partial {
-        Partial { program, key: fixed::key_of(function), depth: 1 }
+        Partial { program, key: fixed::key_of(function, false), depth: 1 }
+    }
+
+    /// A function of which nothing is fixed, and whose code is confined.
+    pub(crate) fn confined(program: Program, function: usize) -> Partial {
+        Partial { program, key: fixed::key_of(function, true), depth: 1 }
     }
 
     /// A function by the key of a variant.
     pub(crate) fn of(program: Program, key: &[u8], depth: usize) -> Partial {
-        Partial { program, key: Bytes::from_slice(key), depth }
+        Partial { program, key: key.to_vec(), depth }
     }
 
     pub(crate) fn key_mut(&mut self) -> &mut Bytes {
@@ -240,7 +249,8 @@ impl Partial {
 
     fn check_types<A: Args, R: Return>(&self) -> Result<(), Error> {
         let left: Vec<(&str, &ExportedType)> = self.parameters_left().collect();
-        check_types::<A, R>(self.signature(), &left, self.program.signatures())
+        check_types::<A, R>(self.signature(), &left, self.program.signatures())?;
+        if fixed::is_confined(&self.key) { confined::check::<A>(self) } else { Ok(()) }
     }
 
     /// What partial evaluation does in the variant, and why: the text of `nyala explain`.
@@ -254,8 +264,10 @@ impl Partial {
 
 impl Clone for Partial {
     fn clone(&self) -> Partial {
-        // `SmallVec::clone` copies byte by byte.
-        Partial { program: self.program.clone(), key: Bytes::from_slice(&self.key), depth: self.depth }
+        // Most copies are made to fix a parameter: with room for one. Keys within a partial would be slower to move than to allocate.
+        let mut key = Bytes::with_capacity(self.key.len() + ROOM);
+        key.extend_from_slice(&self.key);
+        Partial { program: self.program.clone(), key, depth: self.depth }
     }
 }
 

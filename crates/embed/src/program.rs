@@ -8,6 +8,7 @@ use crate::fixed::Fix;
 use crate::partial::Partial;
 use crate::shape::{difference, text_of};
 use crate::variants::{Kept, Shims, Stats, Variant, Variants};
+use nyala_checks::Checks;
 use nyala_driver::run::Loaded;
 use nyala_driver::variants::STATICS;
 use nyala_driver::{Files, FrontEnd, Graph, Options, Report, explain};
@@ -229,6 +230,61 @@ impl Program {
     /// There is no such function.
     pub unsafe fn partial(&self, name: &str) -> Result<Partial, Error> {
         Ok(Partial::new(self.clone(), self.find(name)?))
+    }
+
+    /// A handle without `unsafe`: an exported function, compiled anew so that it accesses nothing but what its calls lend it.
+    ///
+    /// The program is compiled with [`Check::Bounds`](crate::Check) and [`Check::Overflow`](crate::Check), for this CPU. Parameters are numbers, `bool`s, structs and arrays
+    /// of these, [`Slice`](crate::Slice) and [`MutSlice`](crate::MutSlice), the latter not of `bool`s; results are values without
+    /// addresses, and structs without `bool`s. What the code may not do, docs/embedding.md lists: foreign functions, memory of its own on the heap, `static mut`, threads.
+    ///
+    /// The function may write any number to what is lent it, and return any. So a struct with a [`Type`](derive@crate::Type) whose fields
+    /// must agree for code that relies on that does not belong in such a call.
+    ///
+    /// # Errors
+    /// There is no such function, it has other types, or it cannot be called without `unsafe`: [`Error::NeedsUnsafe`] tells of types and
+    /// checks, [`Error::Program`] of the place in the program that is in the way.
+    ///
+    /// ```
+    /// use nyala_embed::{Check, Compiler, Error, In, MutSlice, Slice};
+    ///
+    /// let program = Compiler::new().check(Check::Bounds).check(Check::Overflow).compile_source("scale.impala", "
+    ///     use std::slice::*;
+    ///     extern fn scale(a: Slice[f32], b: MutSlice[f32], by: f32) -> () { for i in range(0i64, b.length) { b(i) = a(i) * by; } }
+    ///     extern fn first(a: &[f32]) -> f32 { a(0) }
+    /// ")?;
+    /// let scale = program.checked_function::<(Slice<f32>, MutSlice<f32>, f32), ()>("scale")?;
+    /// let mut out = [0.0; 3];
+    /// scale.call((&[1.0, 2.0, 3.0], &mut out, 10.0));
+    /// assert_eq!(out, [10.0, 20.0, 30.0]);
+    ///
+    /// let Err(refused) = program.checked_function::<(In<f32>,), f32>("first") else { panic!() };
+    /// assert_eq!(refused.to_string(), "\
+    /// `first` cannot be called without `unsafe`: parameter `a` is `&[f32]`, whose length nobody knows: take a `Slice[f32]`");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn checked_function<A: Args, R: Return>(&self, name: &str) -> Result<Function<A, R>, Error> {
+        self.checked_partial(name)?.build()
+    }
+
+    /// An exported function to fix parameters of, without `unsafe`, as for [`Program::checked_function`]. Its variants are like that, too;
+    /// its parameters may be functions, if these are fixed.
+    ///
+    /// # Errors
+    /// There is no such function, or the program is not compiled with the checks. [`Partial::build`] has the other errors.
+    pub fn checked_partial(&self, name: &str) -> Result<Partial, Error> {
+        let function = self.find(name)?;
+        let options = &self.inner.options;
+        let why = match options {
+            Options { wrap: true, .. } => "the program's arithmetic wraps around",
+            Options { cpu: Some(_), .. } => "the program is compiled for a CPU that may be another one",
+            Options { checks: Checks { bounds: true, overflow: true, .. }, .. } => "",
+            _ => "the program is compiled without `Check::Bounds` or `Check::Overflow`",
+        };
+        if !why.is_empty() {
+            return Err(Error::NeedsUnsafe { name: name.into(), why: why.into() });
+        }
+        Ok(Partial::confined(self.clone(), function))
     }
 
     /// Counts of the variants that [`Partial::build`] has made.

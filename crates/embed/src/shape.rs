@@ -2,7 +2,6 @@
 //! is about memory.
 
 use nyala_sema::{ExportedType, Signatures};
-use smallvec::SmallVec;
 use std::any::TypeId;
 use std::collections::HashSet;
 
@@ -42,7 +41,7 @@ pub unsafe trait Type: Copy + 'static {
 
 /// What values consist of, one after the other.
 #[doc(hidden)]
-pub type Bytes = SmallVec<[u8; 320]>;
+pub type Bytes = Vec<u8>;
 
 /// Types that are passed by value.
 ///
@@ -125,6 +124,16 @@ impl Shape {
     /// The shape of a function that the program calls.
     pub(crate) fn function(params: Vec<Shape>, result: Option<Shape>) -> Shape {
         Shape(Kind::Function(params, result.map(Box::new)))
+    }
+
+    /// Whether values of the type have an address that Rust code may have made of anything.
+    pub(crate) fn has_raw_pointer(&self) -> bool {
+        match &self.0 {
+            Kind::Scalar(_) | Kind::Function(..) => false,
+            Kind::Pointer { many, .. } => many.is_none(),
+            Kind::Array(of, _) => of.has_raw_pointer(),
+            Kind::Struct(_, fields) => fields.iter().any(|(_, shape)| shape.has_raw_pointer()),
+        }
     }
 
     /// The type as Impala writes it.

@@ -275,6 +275,15 @@ impl InMemory {
     }
 }
 
+/// Frees memory that a program has allocated, as its own `free` does; null is allowed.
+///
+/// # Safety
+/// A program has allocated it, nobody frees it again or uses it any more.
+pub unsafe fn free(memory: *mut ()) {
+    // SAFETY: the caller's promise.
+    unsafe { nyala_runtime::nyala_free(memory.cast()) }
+}
+
 /// Ends the call of a program that has called this thread's code back, as a panic with a message in the program does.
 ///
 /// # Safety

@@ -3,6 +3,7 @@
 
 use crate::code::Code;
 use crate::compiler::on_large_stack;
+use crate::confined;
 use crate::error::{Diagnostic, Error, diagnostics};
 use crate::fixed;
 use crate::program::Program;
@@ -261,12 +262,13 @@ impl Variant {
                 let variant = fixed::variant(&self.key, program.signatures()).map_err(|e| Error::Bug(e.into()))?;
                 let (all, _) = program.graph();
                 let has_function = variant.fixed.iter().flatten().any(|value| matches!(value, Fixed::Function(_)));
-                let mut graph = match has_function {
-                    // Only specialized code has no function as a parameter.
+                let is_confined = fixed::is_confined(&self.key);
+                let mut graph = match has_function || is_confined {
+                    // Only specialized code has no function as a parameter, and is confined.
                     true => graph(program, &self.key)?,
                     false => all.stand_in(&variant).map_err(|failed| Error::of(&failed))?,
                 };
-                graph.options.opt_level = 0;
+                graph.options.opt_level = u8::from(is_confined);
                 Built::of(&graph, symbol, &[(GENERIC, program.address(symbol))])
             })
         });
@@ -373,7 +375,13 @@ fn made<K: PartialEq>(all: &MadeFor<K>, key: K) -> Arc<Made> {
 fn graph(program: &Program, key: &[u8]) -> Result<Graph, Error> {
     let variant = fixed::variant(key, program.signatures()).map_err(|why| Error::Bug(why.into()))?;
     let (graph, statics) = program.graph();
-    graph.variant(&variant, statics).map_err(|failed| Error::of(&failed))
+    let mut graph = graph.variant(&variant, statics).map_err(|failed| Error::of(&failed))?;
+    if fixed::is_confined(key) {
+        graph.options.confined = Some(confined::lent(program, key)?);
+        // Unless variables are promoted, addresses are stored.
+        graph.options.opt_level = graph.options.opt_level.max(1);
+    }
+    Ok(graph)
 }
 
 fn symbol<'a>(program: &'a Program, key: &[u8]) -> Result<&'a str, Error> {

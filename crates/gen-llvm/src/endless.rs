@@ -15,8 +15,9 @@
 //! with effects may have been left by a function that it calls, as `exit`: then the other module is the result, whose loops do
 //! what the machine does.
 //!
-//! Not handled: what is concluded from divisions of vectors and of numbers of 128 bits.
+//! Not handled: what is concluded from divisions of vectors and of numbers of 128 bits, and from fast floats that are no NaN.
 
+use crate::confined::{define_operands, drop_flags};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
@@ -24,11 +25,7 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue};
 use llvm_sys::LLVMAtomicOrdering;
-use llvm_sys::core::{
-    LLVMCanValueUseFastMathFlags, LLVMConstNull, LLVMGEPSetNoWrapFlags, LLVMGetNumOperands, LLVMGetNumSuccessors,
-    LLVMGetOperand, LLVMGetOrdering, LLVMGetSuccessor, LLVMGetVolatile, LLVMIsUndef, LLVMSetFastMathFlags, LLVMSetNSW,
-    LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
-};
+use llvm_sys::core::{LLVMGetNumSuccessors, LLVMGetOrdering, LLVMGetSuccessor, LLVMGetVolatile};
 use llvm_sys::prelude::LLVMBasicBlockRef;
 use nyala_base::graph::{in_cycles, reachable, reversed};
 use rustc_hash::FxHashMap;
@@ -245,7 +242,7 @@ fn hide_divisor<'ctx>(builder: &Builder<'ctx>, division: InstructionValue<'ctx>)
 }
 
 /// Takes away what says that something does not happen: that numbers do not overflow, that addresses lie within blocks, that
-/// floats are not NaN, that values are defined, that nothing is divided by zero.
+/// values are defined, that nothing is divided by zero.
 pub(crate) fn forget(module: &Module, is_gpu: bool) -> Result<(), BuilderError> {
     use InstructionOpcode::{SDiv, SRem, UDiv, URem};
     let all = || module.get_functions().flat_map(|f| f.get_basic_blocks()).flat_map(|b| b.get_instructions());
@@ -255,28 +252,9 @@ pub(crate) fn forget(module: &Module, is_gpu: bool) -> Result<(), BuilderError> 
         hide_divisor(&builder, division)?;
     }
     for inst in all() {
-        let v = inst.as_value_ref();
-        // SAFETY: flags are set of instructions that have them; constants have the types of the operands that they replace.
-        unsafe {
-            match inst.get_opcode() {
-                InstructionOpcode::Add | InstructionOpcode::Sub | InstructionOpcode::Mul | InstructionOpcode::Shl => {
-                    LLVMSetNSW(v, 0);
-                    LLVMSetNUW(v, 0);
-                }
-                InstructionOpcode::GetElementPtr => LLVMGEPSetNoWrapFlags(v, 0),
-                InstructionOpcode::Phi | InstructionOpcode::Select | InstructionOpcode::ICmp => {
-                    for i in 0..LLVMGetNumOperands(v) as u32 {
-                        let operand = LLVMGetOperand(v, i);
-                        if LLVMIsUndef(operand) != 0 {
-                            LLVMSetOperand(v, i, LLVMConstNull(LLVMTypeOf(operand)));
-                        }
-                    }
-                }
-                _ => {}
-            }
-            if LLVMCanValueUseFastMathFlags(v) != 0 {
-                LLVMSetFastMathFlags(v, 0);
-            }
+        drop_flags(inst);
+        if let InstructionOpcode::Phi | InstructionOpcode::Select | InstructionOpcode::ICmp = inst.get_opcode() {
+            define_operands(inst);
         }
     }
     Ok(())

@@ -12,7 +12,7 @@
 //!                      abi  statics  aliases  assembly  gpu  nvptx  amdgpu  debug_values
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
-//! modules in memory    module  divisions  loads  libdevice  endless
+//! modules in memory    module  divisions  loads  libdevice  endless  confined
 //! machine code         jit  locate  debuggers
 //! ```
 
@@ -21,6 +21,7 @@ mod aliases;
 mod amdgpu;
 mod assembly;
 mod comparisons;
+mod confined;
 mod debug_types;
 mod debug_values;
 mod debuggers;

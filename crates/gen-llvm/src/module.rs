@@ -1,6 +1,7 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
 use crate::assembly::AsmCheck;
+use crate::confined;
 use crate::diagnostics::{bug, intrinsic_type, invalid_asm};
 use crate::emit::{Emitted, emit_module};
 use crate::endless::{self, Loops, Outcome};
@@ -141,6 +142,9 @@ impl LlvmModule {
             |f: &FunctionValue| f.get_intrinsic_id() == 0 && f.get_name().to_str().is_ok_and(is_gpu_intrinsic);
         if let Some(unknown) = module.get_functions().find(is_unknown) {
             return Err(fault(format!("there is no `{}`", unknown.get_name().to_string_lossy())));
+        }
+        if options.confined {
+            confined::confine(&module);
         }
         Ok(LlvmModule {
             module,

@@ -39,6 +39,8 @@ pub struct Options {
     pub libdevice: Option<PathBuf>,
     /// Accesses of memory are reported to this tool.
     pub sanitizer: Option<Sanitizer>,
+    /// The code promises LLVM nothing, see `confined.rs`.
+    pub confined: bool,
     /// Limit on the instructions of functions that are compiled together, if a module is cut into units. With 0 each is alone.
     pub max_unit: usize,
 }
@@ -56,6 +58,7 @@ impl Default for Options {
             fast_math: false,
             libdevice: None,
             sanitizer: None,
+            confined: false,
             max_unit: MAX_UNIT,
         }
     }

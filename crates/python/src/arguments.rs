@@ -136,6 +136,9 @@ impl Frame {
             Returned::Value(memory) => {
                 frame.reserve(memory.size);
             }
+            Returned::Buffer(_) => {
+                frame.reserve(2 * size_of::<u64>());
+            }
             Returned::Limited => {
                 let (symbol, text) = (&plan.symbol, &plan.result);
                 return Err(PyNotImplementedError::new_err(format!(

@@ -6,6 +6,7 @@ use crate::arrays::Buffer;
 use crate::broadcast;
 use crate::errors::{Diagnostic, faulted, raised};
 use crate::memory::{Misfit, kind_of, number};
+use crate::owned::Owned;
 use crate::plan::{Elements, Form, Kind, Param, Plan, Returned};
 use crate::program::Program;
 use nyala_embed::{InMemory, Partial, Untyped};
@@ -179,6 +180,11 @@ impl Function {
             Returned::Value(memory) => {
                 let program = self.program.bind(py);
                 memory.read(py, frame.result(memory.size), &|of| Program::class(program, of))
+            }
+            Returned::Buffer(of) => {
+                let words = frame.result(2 * size_of::<u64>());
+                let word = |i: usize| u64::from_ne_bytes(std::array::from_fn(|k| words[8 * i + k]));
+                Owned::view(py, word(0), word(1), of)
             }
             Returned::Nothing | Returned::Limited => Ok(py.None().into_bound(py)),
         }

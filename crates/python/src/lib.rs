@@ -30,6 +30,7 @@ mod errors;
 mod formats;
 mod function;
 mod memory;
+mod owned;
 mod plan;
 mod program;
 

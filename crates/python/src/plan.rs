@@ -73,6 +73,8 @@ impl Form {
 pub enum Returned {
     Nothing,
     Value(Memory),
+    /// A buffer of `std::buffer`, of these elements: their address and their number. They are the caller's.
+    Buffer(Memory),
     /// A type that Python does not have.
     Limited,
 }
@@ -117,6 +119,20 @@ fn slice<'a>(ty: &ExportedType, all: &'a Signatures) -> Option<(bool, &'a Export
     }
 }
 
+/// The elements of a buffer of `std::buffer`.
+fn buffer(ty: &ExportedType, all: &Signatures) -> Option<Memory> {
+    let ExportedType::Struct(index) = ty else { return None };
+    let known = &all.structs[*index];
+    match &known.fields[..] {
+        [(data, ExportedType::Pointer { mutable: true, many: true, to }), (size, ExportedType::Prim(Prim::I64))]
+            if known.name.starts_with("Buffer[") && data == "data" && size == "size" =>
+        {
+            Memory::of(to, all).filter(|of| of.size > 0)
+        }
+        _ => None,
+    }
+}
+
 fn kind(ty: &ExportedType, all: &Signatures) -> Kind {
     let elements = |of: &ExportedType, mutable, form| match Memory::of(of, all) {
         // Without a size there is nothing to compare with the array's elements.
@@ -156,7 +172,10 @@ impl Plan {
         let params = function.parameters().map(param).map(Arc::new).collect();
         let returned = match function.result() {
             ExportedType::Unit => Returned::Nothing,
-            ty => Memory::of(ty, all).map_or(Returned::Limited, Returned::Value),
+            ty => match buffer(ty, all) {
+                Some(of) => Returned::Buffer(of),
+                None => Memory::of(ty, all).map_or(Returned::Limited, Returned::Value),
+            },
         };
         let result = text_of(function.result(), all);
         let symbol = function.symbol().into();

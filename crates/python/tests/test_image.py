@@ -53,6 +53,15 @@ class Filters(unittest.TestCase):
         nyala.image.apply(pixels, "shifted(s, by)", **options)
         self.assertEqual((out[3, 0], out[3, 4]), (14, 2 * pixels[3, 3]))
 
+    def test_the_fastest_schedule(self):
+        pixels = image("B")
+        plain, tuned = like(pixels), like(pixels)
+        nyala.image.dilate(pixels, 1, out=plain, schedule="whole")
+        for _ in range(2):
+            nyala.image.dilate(pixels, 1, out=tuned, schedule="tuned")
+            self.assertEqual(bytes(tuned), bytes(plain))
+        self.assertEqual(len(nyala.image._FASTEST), 1)
+
     def test_messages(self):
         pixels = image("f")
         for kind, text, f in (

@@ -241,6 +241,17 @@ pub extern "C" fn nyala_check_alloc_array(n: i64, size: i64, align: i64) -> *mut
     pointer
 }
 
+/// Makes the object of `length` elements of `size` bytes that a caller lends.
+///
+/// # Safety
+/// The object can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_check_lend(object: *mut Object, low: usize, length: i64, size: i64) {
+    let bytes = length.checked_mul(size).and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe { object.write(Object::new(low, bytes, [0, ones()])) }
+}
+
 /// Memory for a variable, which the program may not give back.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_check_variable(size: i64, align: i64) -> *mut u8 {

@@ -41,8 +41,8 @@ pub use channels::{
 pub use checked::{CheckedMemory, MemoryFault};
 pub use checks::{
     can_check, nyala_check_alloc, nyala_check_alloc_array, nyala_check_end, nyala_check_fail, nyala_check_free,
-    nyala_check_given, nyala_check_initialized, nyala_check_is_initialized, nyala_check_lanes, nyala_check_object,
-    nyala_check_panic, nyala_check_product, nyala_check_variable, nyala_check_wrote,
+    nyala_check_given, nyala_check_initialized, nyala_check_is_initialized, nyala_check_lanes, nyala_check_lend,
+    nyala_check_object, nyala_check_panic, nyala_check_product, nyala_check_variable, nyala_check_wrote,
 };
 pub use environments::{
     nyala_check_environment, nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared,
@@ -87,7 +87,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
         let mut table = table!(
             nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_channel_read nyala_channel_write
             nyala_check_alloc nyala_check_alloc_array nyala_check_end nyala_check_environment nyala_check_fail nyala_check_free nyala_check_given nyala_check_panic nyala_check_initialized
-            nyala_check_is_initialized nyala_check_lanes nyala_check_object nyala_check_product nyala_check_variable nyala_check_wrote
+            nyala_check_is_initialized nyala_check_lanes nyala_check_lend nyala_check_object nyala_check_product nyala_check_variable nyala_check_wrote
             nyala_dead_continuation
             nyala_env nyala_environment nyala_event_elapsed nyala_event_follow nyala_event_free nyala_event_is_over
             nyala_event_record nyala_event_wait nyala_exit

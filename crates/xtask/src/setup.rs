@@ -72,5 +72,6 @@ fn python() -> Result<(), String> {
     if !folder.join("bin/pip").exists() {
         sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
-    sh(Command::new(folder.join("bin/pip")).args(["install", "-q", "numpy"]).stdout(Stdio::null()))
+    let packages = ["numpy", "pillow", "nbclient", "nbformat", "ipykernel"];
+    sh(Command::new(folder.join("bin/pip")).args(["install", "-q"]).args(packages).stdout(Stdio::null()))
 }

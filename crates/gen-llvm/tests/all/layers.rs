@@ -3,8 +3,19 @@
 use std::path::Path;
 
 /// Modules that hold what LLVM has in memory.
-const BELOW: &[&str] =
-    &["debuggers", "divisions", "endless", "jit", "libdevice", "library", "loads", "locate", "module", "targets"];
+const BELOW: &[&str] = &[
+    "confined",
+    "debuggers",
+    "divisions",
+    "endless",
+    "jit",
+    "libdevice",
+    "library",
+    "loads",
+    "locate",
+    "module",
+    "targets",
+];
 
 fn check(folder: &Path, faults: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {

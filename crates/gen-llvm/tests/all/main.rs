@@ -2,6 +2,7 @@
 
 use nyala_gen_llvm::load_llvm;
 
+mod confined;
 mod cpus;
 mod endless;
 mod flat;

@@ -60,14 +60,14 @@ fn skip(tool: &str) {
     }
 }
 
-/// Runs the tests of a folder.
-fn run(mut python: Command, folder: &str) {
+/// Runs the tests of a folder, in the files of a pattern.
+fn run(mut python: Command, folder: &str, files: &str) {
     let home = tempfile::tempdir().expect("a folder");
     python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
     // Nothing of the user's is read or written, and no file is left beside the tests.
     python.env("PYTHONPATH", package()).env("HOME", home.path()).env("XDG_CACHE_HOME", home.path());
     python.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONNOUSERSITE", "1").env("NYALA_NUM_THREADS", "2");
-    python.args(["-X", "dev", "-W", "error", "-m", "unittest", "discover", "-p", "test_*.py"]);
+    python.args(["-X", "dev", "-W", "error", "-m", "unittest", "discover", "-p", files]);
     let output = python.stdin(Stdio::null()).output().expect("python starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stdout));
@@ -79,7 +79,19 @@ fn run(mut python: Command, folder: &str) {
 #[test]
 fn the_package_in_python() {
     match python() {
-        Some(python) => run(python, "tests"),
+        Some(python) => run(python, "tests", "test_*.py"),
+        None => skip(&format!("python3, {}.{} or newer", OLDEST.0, OLDEST.1)),
+    }
+}
+
+#[test]
+#[ignore = "takes a minute: `./x test --all python`"]
+fn threads_fix_and_call_for_a_minute() {
+    match python() {
+        Some(mut python) => {
+            python.env("NYALA_TEST_SECONDS", "60");
+            run(python, "tests", "test_threads.py")
+        }
         None => skip(&format!("python3, {}.{} or newer", OLDEST.0, OLDEST.1)),
     }
 }
@@ -89,7 +101,7 @@ fn the_package_in_python() {
 fn the_package_with_numpy() {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
     match python.exists() {
-        true => run(Command::new(python), "tests/numpy"),
+        true => run(Command::new(python), "tests/numpy", "test_*.py"),
         false => skip("NumPy in target/python, which `./x setup` installs"),
     }
 }

@@ -165,6 +165,44 @@ class Numpy(unittest.TestCase):
         said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
         self.assertEqual(said, "False\n")
 
+    def test_results_are_arrays_with_an_owner(self):
+        program = nyala.compile(
+            """
+            use std::buffer::*;
+            struct Point { x: f32, y: f64 }
+            extern fn points(n: i64) -> Buffer[Point] {
+                let b = make_buffer[Point](n);
+                for i in range(0i64, n) { b(i) = Point { x: i as f32, y: 2.0 * i as f64 }; }
+                b
+            }
+            """,
+            level=1,
+        )
+        points = numpy.asarray(program.points(3))
+        self.assertEqual(points["x"].tolist(), [0, 1, 2])
+        points["y"][1] = 7
+        self.assertEqual(points["y"].tolist(), [0, 7, 4])
+        self.assertEqual(points.astype(program.Point.dtype).itemsize, 16)
+
+    def test_rays_and_alignments(self):
+        import nyala.align
+        import nyala.ray
+
+        vertices = numpy.array([[0, 0, 0], [4, 0, 0], [4, 4, 0], [0, 4, 0]], numpy.float32)
+        scene = nyala.ray.Scene(vertices, numpy.array([[0, 1, 2], [0, 2, 3]], numpy.int32))
+        chance = numpy.random.default_rng(1)
+        origins = chance.uniform(-1, 5, (3000, 3)).astype(numpy.float32)
+        origins[:, 2] = 1
+        directions = numpy.tile(numpy.float32([0, 0, -1]), (3000, 1))
+        hits = scene.trace(origins, directions)
+        inside = ((origins[:, :2] > 0) & (origins[:, :2] < 4)).all(axis=1)
+        self.assertEqual((hits.triangle >= 0).tolist(), inside.tolist())
+        self.assertEqual(hits.triangle[inside].tolist(), (origins[inside, 1] >= origins[inside, 0]).astype(int).tolist())
+        self.assertEqual(scene.occluded(origins, directions).tolist(), inside.astype(int).tolist())
+        with self.assertRaisesRegex(ValueError, r"`origins` is strided: pass numpy.ascontiguousarray\(origins\)"):
+            scene.trace(origins[::2], directions[::2])
+        self.assertEqual(nyala.align.scores([numpy.frombuffer(b"ACGT", numpy.uint8)], ["ACGT"])[0], 8)
+
 
 if __name__ == "__main__":
     unittest.main()
