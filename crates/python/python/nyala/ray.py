@@ -39,8 +39,8 @@ extern fn make(scene: MutSlice[i64], vertices: Slice[[f32 * 3]], triangles: Slic
 
 extern fn free_scene(scene: Slice[i64]) -> () {
     let s = *(scene.data as &Scene);
-    free_packets(s.corners);
-    free_tree(s.tree)
+    s.corners.free();
+    s.tree.free()
 }
 
 fn @each_hit(

@@ -27,7 +27,7 @@ fn @report(name: &[u8], runs: i32, f: fn(i64) -> i64) -> i64 {
         computed = f(start >> 62);
         times(i) = time_ns() - start;
     }
-    sort(runs, times);
+    mut_slice(times, runs as i64).sort();
     print_string(name); print_char(' '); print_i64(times(runs / 2)); println();
     computed
 }
@@ -57,7 +57,7 @@ pub fn run() -> Result<String, String> {
         let text = std::fs::read_to_string(root().join("examples").join(lesson)).map_err(|e| e.to_string())?;
         let before = text.split("\nfn main").next().unwrap_or("");
         let path = out.join(lesson);
-        std::fs::write(&path, format!("use std::sort::*;\nuse std::files::*;\n{before}\n{REPORT}{main}"))
+        std::fs::write(&path, format!("use std::slice::*;\nuse std::sort::*;\nuse std::files::*;\n{before}\n{REPORT}{main}"))
             .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
         let mut command = Command::new(&nyala);
         command.arg("run").arg(path);

@@ -558,9 +558,9 @@ fn files_are_written_where_their_names_lead() {
 #[test]
 fn standard_output_has_a_name() {
     let folder = Folder::new("named");
-    let text = "use std::files::*;\nfn main() -> i32 {\n\
-                print_string(\"one \"); assert(write_file(\"/dev/stdout\", \"two \", 4i64));\n\
-                print_string(\"three \"); assert(append_file(\"/proc/self/fd/1\", \"four \", 5i64));\n\
+    let text = "use std::files::*;\nuse std::slice::*;\nfn main() -> i32 {\n\
+                print_string(\"one \"); assert(write_file(\"/dev/stdout\", str(\"two \")));\n\
+                print_string(\"three \"); assert(append_file(\"/proc/self/fd/1\", str(\"four \")));\n\
                 print_string(\"five\"); 0 }\n";
     let program = folder.write("p.impala", text);
     let out = folder.path("out");
