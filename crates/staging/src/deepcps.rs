@@ -12,8 +12,9 @@
 //! function = head "{" body "}"
 //! head   = "(" [parameter {"," parameter}] ")" ["[" [name] "]"]
 //! parameter = [type] name | name ":" type
-//! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
-//! atom   = name | number | text | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
+//! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type {"," type} "]"
+//! atom   = name | number | text | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}" | "[" atom "," atom {"," atom} "]"
+//! literal = number | "true" | "false" | "[" literal "," literal {"," literal} "]"
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
 //!
@@ -22,6 +23,9 @@
 //! **Names of `fix`.** `let f` of a function that calls itself is a `fix`, in whose body `let` binds `f` as soon as it is known. By the rules, code within
 //! a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that name, too, and what follows
 //! `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
+//!
+//! **Aggregates.** `[x, y]` is a function that calls another one with its parts, `(k) { k x y }`, and its type `[A, B]` is `fn[fn[A, B]]`. So an aggregate is known although its parts
+//! are not, and it is taken apart by a call: `point (x, y)`. An array of aggregates is one of tuples, `field` and `put_field` load and store a part of an element.
 //!
 //! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are executed when the program runs.
 //!
@@ -306,9 +310,15 @@ impl<'s> Reader<'s> {
         }
         Ok(match self.next().text {
             "[" => {
-                let of = self.nested(Self::ty)?;
+                let mut parts = vec![self.nested(Self::ty)?];
+                while self.eat(",") {
+                    parts.push(self.nested(Self::ty)?);
+                }
                 self.expect("]")?;
-                self.types.add(TyNode::Array(of))
+                match parts[..] {
+                    [of] => self.types.add(TyNode::Array(of)),
+                    _ => self.aggregate_ty(parts),
+                }
             }
             "bool" => self.basic[BOOL],
             "int" => self.basic[INT],
@@ -328,6 +338,11 @@ impl<'s> Reader<'s> {
                 self.types.add(TyNode::Fn(params.into()))
             }
         })
+    }
+
+    fn aggregate_ty(&mut self, parts: Vec<Ty>) -> Ty {
+        let with = self.types.add(TyNode::Fn(parts.into()));
+        self.types.add(TyNode::Fn([with].into()))
     }
 
     // --- Functions.
@@ -427,7 +442,7 @@ impl<'s> Reader<'s> {
         let token = self.token();
         match token.kind {
             Kind::Int | Kind::Float | Kind::Text => true,
-            Kind::Sign => token.text == "{",
+            Kind::Sign => token.text == "{" || token.text == "[",
             Kind::Name => {
                 !["let", "extern", "fix", "fn", "stage", "bool", "int", "float", "double"].contains(&token.text)
             }
@@ -441,6 +456,9 @@ impl<'s> Reader<'s> {
         }
         if self.at("{") {
             return self.array();
+        }
+        if self.at("[") {
+            return self.nested(Self::aggregate);
         }
         let Token { kind, text, span } = self.next();
         let of =
@@ -488,6 +506,58 @@ impl<'s> Reader<'s> {
         Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span, exact: None })
     }
 
+    /// A function that calls another one with the parts.
+    fn aggregate(&mut self) -> Read<Operand> {
+        let open = self.expect("[")?;
+        let mut parts = vec![self.atom()?];
+        while !self.at("]") || parts.len() == 1 {
+            self.expect(",")?;
+            parts.push(self.atom()?);
+        }
+        let span = open.to(self.expect("]")?);
+        let types: Vec<Ty> = parts.iter().map(|p| p.ty).collect();
+        let values: Vec<Value> = parts.iter().map(|p| p.value).collect();
+        let ty = self.aggregate_ty(types);
+        let TyNode::Fn(params) = self.types.get(ty) else { return Err(Reported) };
+        let with = self.declare("k", span, params[0]);
+        let own = self.stage_var(None);
+        let natural = self.of_var(own);
+        let stage = self.wait_for_fixed(natural, Value::Var(with), &values);
+        let body = self.terms.apply(stage, Value::Var(with), values, span);
+        let value = Value::Lam(self.terms.lam(own, [with], body));
+        Ok(Operand { value, ty, span, exact: None })
+    }
+
+    /// A constant aggregate, as an element of an array.
+    fn constant_aggregate(&mut self) -> Read<(Const, Ty)> {
+        self.expect("[")?;
+        let (mut parts, mut types) = (Vec::new(), Vec::new());
+        loop {
+            let (part, ty) = match self.at("[") {
+                true => self.nested(Self::constant_aggregate)?,
+                false => {
+                    let operand = self.atom()?;
+                    match operand.value {
+                        Value::Const(c @ (Const::Int(_) | Const::Float(_) | Const::Bool(_))) => (c, operand.ty),
+                        _ => {
+                            self.faults.push(staging_syntax::not_constant(operand.span));
+                            return Err(Reported);
+                        }
+                    }
+                }
+            };
+            parts.push(part);
+            types.push(ty);
+            if self.at("]") && parts.len() > 1 {
+                break;
+            }
+            self.expect(",")?;
+        }
+        self.expect("]")?;
+        let parts = Const::Array(self.terms.array(parts), 0);
+        Ok((parts, self.aggregate_ty(types)))
+    }
+
     /// A constant array.
     fn array(&mut self) -> Read<Operand> {
         let open = self.expect("{")?;
@@ -497,6 +567,16 @@ impl<'s> Reader<'s> {
         loop {
             if self.at("{") || !self.is_atom() {
                 return self.unexpected("a number");
+            }
+            if self.at("[") {
+                let span = self.token().span;
+                let (element, of) = self.constant_aggregate()?;
+                self.unify(span, of, ty);
+                elements.push(element);
+                if !self.eat(",") {
+                    break;
+                }
+                continue;
             }
             let operand = self.atom()?;
             match operand.value {
@@ -799,6 +879,11 @@ impl<'s> Reader<'s> {
                     Some(param) => self.pass(operand, param),
                     None => operand.value,
                 });
+                if let (Value::Const(Const::Prim(prim @ (Prim::Field | Prim::PutField))), 3, Some(params)) =
+                    (callee.value, args.len(), &expected)
+                {
+                    self.field(prim, params, args[2], operand.span);
+                }
             } else {
                 break;
             }

@@ -16,10 +16,10 @@ use crate::evaluate::Residual;
 use crate::prim::{Fault, Prim};
 use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
-use crate::types::{Ty, TyNode};
+use crate::types::{MAX_LEAVES, Ty, TyNode};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Sink, Span};
-use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, Val, World};
+use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, TyKind, Val, World};
 use rustc_hash::FxHashMap;
 
 /// How deep function types nest in the graph.
@@ -277,7 +277,7 @@ impl Lowering<'_> {
                 self.world.types.cn(&types)
             }
             TyNode::Array(element) => {
-                let element = self.ty(element, of, depth + 1)?;
+                let element = self.element_ty(element, of, depth + 1)?;
                 let array = self.world.types.indef_array(element);
                 self.world.types.ptr(array)
             }
@@ -288,6 +288,18 @@ impl Lowering<'_> {
         };
         self.types.insert(ty, made);
         Ok(made)
+    }
+
+    /// The type of an array's elements: in memory, an aggregate is a tuple.
+    fn element_ty(&mut self, ty: Ty, of: Var, depth: usize) -> Lowered<IrTy> {
+        let Some(parts) = self.signatures.types.aggregate(ty) else { return self.ty(ty, of, depth) };
+        if self.signatures.types.leaves(ty).is_none() {
+            let place = self.signatures.place(self.terms, of);
+            let what = format!("aggregates in memory of functions, or of more than {MAX_LEAVES} parts");
+            return Err(Box::new(limitation::not_supported(place, &what, "keep several arrays")));
+        }
+        let parts = parts.iter().map(|&p| self.element_ty(p, of, depth + 1)).collect::<Lowered<Vec<IrTy>>>()?;
+        Ok(self.world.types.tuple(&parts))
     }
 
     fn is_stage(&mut self, var: Var) -> bool {
@@ -365,7 +377,7 @@ impl Lowering<'_> {
     /// The address of a constant array.
     fn array(&mut self, array: Array, start: u32, span: Span) -> Lowered<Val> {
         let elements: Vec<Val> =
-            self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
+            self.terms.elements(array).iter().map(|&c| self.element(c, span)).collect::<Lowered<_>>()?;
         let element = self.world.ty(elements[0]);
         let address = self.constant("array", element, &elements);
         if start == 0 {
@@ -373,6 +385,40 @@ impl Lowering<'_> {
         }
         let start = self.world.lit_i32(start as i32);
         Ok(self.shift(address, start))
+    }
+
+    /// An element of a constant array, which may be an aggregate.
+    fn element(&mut self, element: Const, span: Span) -> Lowered<Val> {
+        let Const::Array(parts, 0) = element else { return self.value(Value::Const(element), span) };
+        let parts: Vec<Val> =
+            self.terms.elements(parts).iter().map(|&c| self.element(c, span)).collect::<Lowered<_>>()?;
+        Ok(self.world.op(Op::Tuple, &parts))
+    }
+
+    /// The address of a field of an element.
+    fn field(&mut self, array: Val, idx: Val, field: Value, span: Span) -> Lowered<Val> {
+        let Value::Const(Const::Int(mut n)) = field else { return Err(Box::new(stuck_body::never(span))) };
+        let mut address = self.world.op(Op::Lea, &[array, idx]);
+        // Fields of fields count one by one.
+        while let Some(of) = self.world.types.pointee(self.world.ty(address))
+            && let TyKind::Tuple(parts) = self.world.types.kind(of)
+        {
+            let mut at = 0;
+            while at + 1 < parts.len() && n >= self.n_leaves(parts[at]) {
+                n -= self.n_leaves(parts[at]);
+                at += 1;
+            }
+            let at = self.world.lit_i64(at as i64);
+            address = self.world.op(Op::Lea, &[address, at]);
+        }
+        if n != 0 { Err(Box::new(stuck_body::fault(span, Prim::Field, Fault::Operands))) } else { Ok(address) }
+    }
+
+    fn n_leaves(&self, ty: IrTy) -> i32 {
+        match self.world.types.kind(ty) {
+            TyKind::Tuple(parts) => parts.iter().map(|&p| self.n_leaves(p)).sum(),
+            _ => 1,
+        }
     }
 
     /// The address of a global with these elements.
@@ -400,7 +446,7 @@ impl Lowering<'_> {
         let Some((ty, of)) = array else { return Err(Box::new(stuck_body::not_callable(span))) };
         let ptr = self.ty(ty, of, 0)?;
         let element = match self.signatures.get(ty) {
-            TyNode::Array(element) => self.ty(element, of, 0)?,
+            TyNode::Array(element) => self.element_ty(element, of, 0)?,
             _ => return Err(Box::new(stuck_body::not_callable(span))),
         };
         let n = match args[0] {
@@ -477,8 +523,8 @@ impl Lowering<'_> {
             let least = match &node {
                 BodyNode::Fix { .. } => 0,
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
-                    Prim::If | Prim::Exit | Prim::Put | Prim::Print => self.now,
-                    Prim::Div | Prim::Mod | Prim::At => effect,
+                    Prim::If | Prim::Exit | Prim::Put | Prim::PutField | Prim::Print => self.now,
+                    Prim::Div | Prim::Mod | Prim::At | Prim::Field => effect,
                     _ => 0,
                 },
                 BodyNode::Apply { .. } => self.now,
@@ -510,7 +556,7 @@ impl Lowering<'_> {
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
                         return self.end(prim, mem, &operands, &args, k, span);
                     }
-                    if let (Prim::Put, Value::Const(Const::Array(..))) = (prim, args[0]) {
+                    if let (Prim::Put | Prim::PutField, Value::Const(Const::Array(..))) = (prim, args[0]) {
                         return Err(Box::new(stuck_body::fault(span, prim, Fault::ConstantArray)));
                     }
                     if prim == Prim::Print {
@@ -521,6 +567,14 @@ impl Lowering<'_> {
                         (Prim::Put, &[array, idx, value]) => {
                             let address = self.world.op(Op::Lea, &[array, idx]);
                             mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        (Prim::PutField, &[array, idx, _, value]) => {
+                            let address = self.field(array, idx, args[2], span)?;
+                            mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        (Prim::Field, &[array, idx, _]) => {
+                            let address = self.field(array, idx, args[2], span)?;
+                            results.push(self.world.op(Op::Load, &[mem, address]));
                         }
                         (Prim::Local, _) => {
                             let (after, array) = self.local(mem, &args, span)?;
@@ -534,7 +588,7 @@ impl Lowering<'_> {
                             let node = self.terms.lam_node(lam).clone();
                             self.vals.extend(node.params.iter().copied().zip(results));
                             body = self.enter(time, &node);
-                            if prim == Prim::Put {
+                            if matches!(prim, Prim::Put | Prim::PutField) {
                                 effect = self.now;
                             }
                         }
@@ -670,7 +724,7 @@ impl Lowering<'_> {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::If | Prim::Exit | Prim::Print | Prim::Local => {
+            Prim::Put | Prim::Field | Prim::PutField | Prim::If | Prim::Exit | Prim::Print | Prim::Local => {
                 unreachable!("they are no operations with a result")
             }
         };

@@ -701,7 +701,7 @@ impl Machine<'_> {
     fn execute_prim(&mut self, prim: Prim, frame: &mut Frame) -> Result<(), Why> {
         let args = &frame.operands[1..];
         // No built-in function has more arguments.
-        let mut consts = [None; 4];
+        let mut consts = [None; 5];
         for (known, &arg) in consts.iter_mut().zip(args) {
             if let Value::Const(c) = arg {
                 *known = Some(c);

@@ -118,11 +118,20 @@ impl Signatures {
             TyNode::Double => "f64",
             TyNode::Array(element) => {
                 let is_array = matches!(self.get(element), TyNode::Array(_));
-                return self.impala(element).filter(|_| !is_array).map(|of| format!("&[{of}]"));
+                return self.impala_element(element).filter(|_| !is_array).map(|of| format!("&[{of}]"));
             }
             _ => return None,
         };
         Some(name.into())
+    }
+
+    /// In memory, an aggregate is a tuple.
+    fn impala_element(&mut self, ty: Ty) -> Option<String> {
+        let Some(parts) = self.types.aggregate(ty) else { return self.impala(ty) };
+        // So it has no great depth.
+        self.types.leaves(ty)?;
+        let parts: Option<Vec<String>> = parts.iter().map(|&p| self.impala_element(p)).collect();
+        Some(format!("({})", parts?.join(", ")))
     }
 
     /// Where the variable is declared.

@@ -15,6 +15,11 @@
 //! **The earlier statement first.** A statement whose label is that of an earlier one in its block is staged on the earlier one. In general the order of statements is that of places in the term,
 //! and evaluation executes nothing that has effects. So a residual program runs in the order of its places ([`Program::in_order`]).
 //!
+//! **Structs.** A variable of a struct is one variable of the calculus for each *leaf*: a field that is a number, a pointer, a stage or a function, or such a field of a field. So some fields may be known
+//! and others not. Functions take and return leaves. In memory, a struct is the tuple of its fields; `field` and `put_field` load and store a leaf.
+//!
+//! **Functions as values.** A pointer to a function is bound to the function. Its call is that of a variable, which is executed early where it is known.
+//!
 //! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go on, are functions that take the
 //! assigned variables.
 //!
@@ -22,7 +27,9 @@
 //!
 //! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
 
-use crate::c::{Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Statement, StatementKind, Type, parse};
+use crate::c::{
+    Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Signature, Statement, StatementKind, Type, Unit, parse,
+};
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::prim::Prim;
 use crate::program::{Export, Program, Signatures};
@@ -32,6 +39,7 @@ use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::FxHashMap;
 
+mod places;
 mod statements;
 mod values;
 
@@ -47,10 +55,15 @@ const STAGE: Type = Type { base: Base::Stage, pointers: 0 };
 
 /// Reads a file. `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
-    let functions = parse(file, sources.text(file), sink)?;
+    let mut unit = Unit::default();
+    if !parse(file, sources.text(file), &mut unit, sink) {
+        return None;
+    }
     let mut terms = Terms::default();
     let always = terms.stage(StageNode::Const(true));
     let mut translator = Translator {
+        unit: &unit,
+        structs: vec![None; unit.names.len()],
         terms,
         types: Types::default(),
         basic: FxHashMap::default(),
@@ -68,7 +81,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         faults: Sink::default(),
     };
     let end = Span::new(file, sources.text(file).len(), sources.text(file).len());
-    let body = translator.program(&functions, end);
+    let body = translator.program(&unit.functions, end);
     let failed = translator.faults.has_errors();
     sink.diagnostics.append(&mut translator.faults.diagnostics);
     let error = translator.types.add(TyNode::Error);
@@ -96,10 +109,12 @@ struct Operand {
 
 #[derive(Clone, Copy)]
 enum Entity {
-    Local(usize),
+    /// The first of its leaves.
+    Local(Type, usize),
     Function(usize),
 }
 
+/// A leaf of a variable.
 #[derive(Clone, Copy)]
 struct Local {
     ty: Type,
@@ -115,7 +130,7 @@ struct Known<'s> {
     var: Var,
     /// The invocation, within the function itself.
     go: Option<Var>,
-    /// The function is other code's, declared by `extern`.
+    /// The function is other code's.
     is_foreign: bool,
     is_used: bool,
 }
@@ -179,9 +194,12 @@ struct Loop {
 }
 
 struct Translator<'s> {
+    unit: &'s Unit<'s>,
+    /// Those that are declared, by [`Unit::names`].
+    structs: Vec<Option<places::Struct<'s>>>,
     terms: Terms,
     types: Types,
-    basic: FxHashMap<(u32, u32), Ty>,
+    basic: FxHashMap<Type, Ty>,
     of_vars: FxHashMap<Var, Ty>,
     places: FxHashMap<Var, Span>,
     /// Names that are declared, in order, and what each means, the visible one last.
@@ -200,10 +218,6 @@ struct Translator<'s> {
     faults: Sink,
 }
 
-fn show(ty: Type) -> String {
-    format!("{}{}", ty.base.name(), "*".repeat(ty.pointers as usize))
-}
-
 fn is_number(ty: Type) -> bool {
     ty.pointers == 0 && matches!(ty.base, Base::Int | Base::Float | Base::Double)
 }
@@ -211,8 +225,13 @@ fn is_number(ty: Type) -> bool {
 impl<'s> Translator<'s> {
     // --- Variables, types and stages.
 
+    fn show(&self, ty: Type) -> String {
+        self.unit.show(ty)
+    }
+
+    /// The type of a leaf, or of a pointer.
     fn ty(&mut self, ty: Type) -> Ty {
-        if let Some(&known) = self.basic.get(&(ty.base as u32, ty.pointers)) {
+        if let Some(&known) = self.basic.get(&ty) {
             return known;
         }
         let node = match (ty.pointers, ty.base) {
@@ -221,17 +240,36 @@ impl<'s> Translator<'s> {
             (0, Base::Float) => TyNode::Float,
             (0, Base::Double) => TyNode::Double,
             (0, Base::Stage) => TyNode::Stage,
+            (0, Base::Function(i)) => {
+                let unit = self.unit;
+                let Signature { ret, params } = &unit.signatures[i as usize];
+                self.function_node(*ret, params, false)
+            }
+            // In memory only.
+            (0, Base::Struct(_)) => {
+                let fields: Vec<Ty> = self.fields(ty).into_iter().map(|f| self.ty(f)).collect();
+                let parts = self.types.add(TyNode::Fn(fields.into()));
+                TyNode::Fn([parts].into())
+            }
             (0, Base::Void) => TyNode::Error,
             _ => TyNode::Array(self.ty(Type { pointers: 0, ..ty })),
         };
         let made = self.types.add(node);
-        self.basic.insert((ty.base as u32, ty.pointers), made);
+        self.basic.insert(ty, made);
         made
     }
 
     fn fn_ty(&mut self, params: &[Type]) -> Ty {
-        let params: Vec<Ty> = params.iter().map(|&p| self.ty(p)).collect();
+        let params: Vec<Ty> = self.leaves_of(params).into_iter().map(|p| self.ty(p)).collect();
         self.types.add(TyNode::Fn(params.into()))
+    }
+
+    /// The type of a function: the stage of the call comes first.
+    fn function_node(&mut self, ret: Type, params: &[Type], is_foreign: bool) -> TyNode {
+        let mut all = if is_foreign { Vec::new() } else { vec![self.ty(STAGE)] };
+        all.extend(self.leaves_of(params).into_iter().map(|p| self.ty(p)).collect::<Vec<Ty>>());
+        all.push(self.fn_ty(&[ret]));
+        TyNode::Fn(all.into())
     }
 
     fn var(&mut self, name: &str, ty: Ty, place: Span) -> Var {
@@ -392,9 +430,26 @@ impl<'s> Translator<'s> {
         }
     }
 
-    fn declare_local(&mut self, name: &'s str, ty: Type, value: Option<Value>) {
-        self.locals.push(Local { ty, value });
-        self.declare(name, Entity::Local(self.locals.len() - 1));
+    /// A variable with values for its leaves, if there are any.
+    fn declare_local(&mut self, name: &'s str, ty: Type, values: Option<Vec<Value>>) {
+        let first = self.locals.len();
+        for (i, ty) in self.leaves(ty).into_iter().enumerate() {
+            let value = values.as_ref().map(|v| v[i]);
+            self.locals.push(Local { ty, value });
+        }
+        self.declare(name, Entity::Local(ty, first));
+    }
+
+    /// New variables for the leaves of a value of that type.
+    fn leaf_vars(&mut self, ty: Type, name: &str, place: Span) -> Vec<Var> {
+        let leaves = self.named_leaves(ty, name);
+        leaves
+            .into_iter()
+            .map(|(name, leaf)| {
+                let ty = self.ty(leaf);
+                self.var(&name, ty, place)
+            })
+            .collect()
     }
 
     fn entity(&self, name: &str) -> Option<Entity> {
@@ -406,18 +461,13 @@ impl<'s> Translator<'s> {
         Err(Reported)
     }
 
-    fn local(&mut self, name: &str, span: Span) -> Done<usize> {
-        match self.entity(name) {
-            Some(Entity::Local(local)) => Ok(local),
-            Some(Entity::Function(_)) => self.fault(staging_name::function(span, name)),
-            None => self.fault(staging_name::in_c(span, name)),
-        }
-    }
-
     fn callee(&mut self, name: Name<'s>) -> Done<usize> {
         match self.entity(name.text) {
             Some(Entity::Function(function)) => Ok(function),
-            Some(Entity::Local(_)) => self.fault(staging_type::not_a_function(name.span, "number")),
+            Some(Entity::Local(ty, _)) => {
+                let shown = self.show(ty);
+                self.fault(staging_type::not_a_function(name.span, &shown))
+            }
             None => self.fault(staging_name::in_c(name.span, name.text)),
         }
     }
@@ -433,12 +483,8 @@ impl<'s> Translator<'s> {
         }
         let params: Vec<Type> = function.params.iter().map(|p| p.0).collect();
         let is_foreign = matches!(function.body, FunctionBody::Foreign);
-        let mut all = if is_foreign { Vec::new() } else { vec![self.ty(STAGE)] };
-        all.extend(params.iter().map(|&p| self.ty(p)).collect::<Vec<Ty>>());
-        let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
-        let returns = self.fn_ty(&results);
-        all.push(returns);
-        let ty = self.types.add(TyNode::Fn(all.into()));
+        let node = self.function_node(function.ty, &params, is_foreign);
+        let ty = self.types.add(node);
         let var = self.var(function.name.text, ty, function.name.span);
         self.functions.push(Known {
             name: function.name.text,
@@ -458,13 +504,11 @@ impl<'s> Translator<'s> {
         let go = self.var("go", stage, function.name.span);
         let mut params = vec![go];
         for &(ty, name) in &function.params {
-            let of = self.ty(ty);
-            let var = self.var(name.text, of, name.span);
-            self.declare_local(name.text, ty, Some(Value::Var(var)));
-            params.push(var);
+            let vars = self.leaf_vars(ty, name.text, name.span);
+            self.declare_local(name.text, ty, Some(vars.iter().map(|&x| Value::Var(x)).collect()));
+            params.extend(vars);
         }
-        let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
-        let ty = self.fn_ty(&results);
+        let ty = self.fn_ty(&[function.ty]);
         let ret = self.var("return", ty, function.name.span);
         params.push(ret);
         (params, ret)
@@ -504,12 +548,10 @@ impl<'s> Translator<'s> {
         let go = Value::Var(params[0]);
         self.lambda(params, own, stage, |t| {
             let mut values = vec![go];
-            values.extend(t.pass(generic, args, of.span)?);
-            let mut results = Vec::new();
-            if result != VOID {
-                let ty = t.ty(result);
-                results.push(t.var("result", ty, of.span));
-            }
+            t.functions[generic].is_used = true;
+            let types = t.functions[generic].params.clone();
+            values.extend(t.pass(&types, args, of.span)?);
+            let results = t.leaf_vars(result, "result", of.span);
             let returned: Vec<Value> = results.iter().map(|&r| Value::Var(r)).collect();
             t.push(t.at, Callee::Value(Value::Var(var)), values, results, of.span);
             let stage = t.both(t.flow.last, of_call);
@@ -548,6 +590,15 @@ impl<'s> Translator<'s> {
                 if *ret == STAGE || params.contains(&STAGE) {
                     return self.mismatch(span, STAGE, INT);
                 }
+                let has_other = |ty: &Type| ty.pointers == 0 && matches!(ty.base, Base::Struct(_) | Base::Function(_));
+                if has_other(ret) || params.iter().any(has_other) {
+                    let hint = "pass pointers to structs; functions of other code know nothing of stages";
+                    return self.fault(limitation::not_supported(
+                        span,
+                        "structs and functions as values of other code",
+                        hint,
+                    ));
+                }
                 self.declare(function.name.text, Entity::Function(known));
             }
             FunctionBody::Special(of, args) => {
@@ -573,7 +624,8 @@ impl<'s> Translator<'s> {
                     t.block(statements)?;
                     if t.flow.end.is_none() {
                         if function.ty != VOID {
-                            return t.fault(staging_type::no_result(span, &show(function.ty)));
+                            let shown = t.show(function.ty);
+                            return t.fault(staging_type::no_result(span, &shown));
                         }
                         let control = t.flow.control;
                         let stage = if t.has_labels { t.with_value(control, Value::Var(ret)) } else { control };
@@ -601,7 +653,11 @@ impl<'s> Translator<'s> {
         let Some(Entity::Function(known)) = self.entity(function.name.text) else { return None };
         let Known { ret, var, is_used, is_foreign, .. } = self.functions[known];
         let span = function.name.span;
-        let is_plain = |ty: Type| ty != STAGE && ty.base != Base::Stage;
+        let is_plain = |ty: Type| match ty.base {
+            Base::Stage | Base::Function(_) => false,
+            Base::Struct(_) => ty.pointers > 0,
+            _ => true,
+        };
         if is_foreign || ret.pointers > 0 || !is_plain(ret) || !function.params.iter().all(|p| is_plain(p.0)) {
             return None;
         }
@@ -624,6 +680,7 @@ impl<'s> Translator<'s> {
     }
 
     fn program(&mut self, functions: &[Function<'s>], end: Span) -> (Body, Vec<Export>) {
+        self.declare_structs();
         let mut declared: FxHashMap<&str, Span> = FxHashMap::default();
         for function in functions {
             if let Some(before) = declared.insert(function.name.text, function.name.span) {

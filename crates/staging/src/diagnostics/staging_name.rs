@@ -47,6 +47,15 @@ pub fn unassigned(span: Span, name: &str) -> Diagnostic {
         .hint("assign it on all ways that lead here")
 }
 
+pub fn structure(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-name", span, format!("found no `struct {name}` in scope"))
+        .hint("declare it before: a struct, too, knows those above it only")
+}
+
+pub fn field_twice(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-name", span, format!("the struct has another field `{name}`")).hint("rename one of them")
+}
+
 pub fn twice(span: Span, name: &str, before: Span) -> Diagnostic {
     Diagnostic::error("staging-name", span, format!("another function is called `{name}`"))
         .other(before, "the first one")
