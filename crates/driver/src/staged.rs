@@ -28,23 +28,15 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     // Faults are reported when the program is compiled.
-    let program = nyala_staging::read(&sources, file, &mut Sink::default());
-    let callables = program.map_or(Vec::new(), |mut p| p.callables());
+    let programs = nyala_staging::read(&sources, &[file], &mut Sink::default());
+    let callables = programs.into_iter().flatten().flat_map(|mut p| p.callables());
     let line = |c: &Callable| sources.line_col(c.place).0;
-    callables.into_iter().map(|c| (line(&c), c)).collect()
+    callables.map(|c| (line(&c), c)).collect()
 }
 
-/// The program, unless something is wrong with grammar, names and types, which is reported.
-pub(crate) fn check(report: &mut Report) -> Option<Program> {
-    let files = files(report);
-    let programs: Vec<_> =
-        files.iter().map(|&file| nyala_staging::read(&report.sources, file, &mut report.sink)).collect();
-    if let [_, second, ..] = files[..] {
-        let hint = "compile each alone, as a library, and declare its functions by `extern`";
-        let span = Span::new(second, 0, 0);
-        report.sink.push(limitation::not_supported(span, "programs of several files in DeepCPS or Staged-C", hint));
-    }
-    programs.into_iter().next().flatten()
+/// The programs of the files, none if something is wrong with grammar, names and types, which is reported.
+pub(crate) fn check(report: &mut Report) -> Vec<Program> {
+    nyala_staging::read(&report.sources, &files(report), &mut report.sink).unwrap_or_default()
 }
 
 /// An error if the program is in DeepCPS or Staged-C, of which there is no `what`, in the plural.

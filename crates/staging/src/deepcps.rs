@@ -502,7 +502,10 @@ impl<'s> Reader<'s> {
             let ty = self.prim_ty(prim, span);
             return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None });
         }
-        self.faults.push(staging_name::error(span, text));
+        self.faults.push(match text {
+            "compile" => staging_name::compile(span),
+            _ => staging_name::error(span, text),
+        });
         Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span, exact: None })
     }
 

@@ -44,6 +44,8 @@ struct Lowering<'r> {
     ret: Option<Val>,
     /// Functions of other code, by their symbols: those that the program's Impala declares, and those that are called here.
     declared: FxHashMap<String, Vec<Cont>>,
+    /// Groups of functions that call each other, by the names of what calls another function with them.
+    groups: FxHashMap<Var, Vec<Val>>,
     /// Functions that several places have, with what they became.
     shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
@@ -74,6 +76,7 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         in_order: residual.in_order,
         ret: None,
         declared,
+        groups: FxHashMap::default(),
         shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
@@ -505,6 +508,18 @@ impl Lowering<'_> {
         lam.body
     }
 
+    /// The functions of a group that call each other, if `fix` binds what calls another function with them.
+    fn group_of(&self, lam: Lam) -> Option<Box<[Value]>> {
+        let node = self.terms.lam_node(lam);
+        match (&*node.params, self.terms.body_node(node.body)) {
+            (&[k], BodyNode::Apply { callee, args, .. }) if *callee == Value::Var(k) && args.len() > 1 => {
+                let are_functions = args.iter().all(|a| matches!(a, Value::Lam(_)));
+                are_functions.then(|| args.clone())
+            }
+            _ => None,
+        }
+    }
+
     // --- Bodies.
 
     /// Lowers a body, and what follows its operations, as the body of `k`.
@@ -537,6 +552,30 @@ impl Lowering<'_> {
                 )));
             }
             match node {
+                BodyNode::Fix { var, lam, rest, .. } if let Some(functions) = self.group_of(lam) => {
+                    self.times.insert(var, time);
+                    let functions = functions.iter().map(|&f| self.value(f, span)).collect::<Lowered<Vec<Val>>>()?;
+                    // Elsewhere than where it is called with code, it is a function as others are.
+                    let ty = self.signatures.ty(self.terms, var);
+                    let ty = self.ty(ty, var, 0)?;
+                    let all = self.world.declare("all", ty, &["m", "k"]);
+                    let mut args = vec![self.world.param(all, 0)];
+                    args.extend(&functions);
+                    let with = self.world.param(all, 1);
+                    self.world.define(all, with, &args);
+                    let val = self.world.cont_val(all);
+                    self.vals.insert(var, val);
+                    self.groups.insert(var, functions);
+                    body = rest;
+                }
+                BodyNode::Apply { callee: Value::Var(x), args, .. }
+                    if let (Some(functions), &[Value::Lam(lam)]) = (self.groups.get(&x), &*args)
+                        && !self.shared.contains_key(&lam) =>
+                {
+                    let node = self.terms.lam_node(lam).clone();
+                    self.vals.extend(node.params.iter().copied().zip(functions.iter().copied()));
+                    body = self.enter(time, &node);
+                }
                 BodyNode::Fix { var, lam, rest, .. } => {
                     let name = self.terms.name(var).map_or("f", |n| n).to_string();
                     let val = if self.shared.contains_key(&lam) {

@@ -9,22 +9,38 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The languages, by the ending of a file's name.
-const LANGUAGES: [(&str, Reader); 2] = [(".deepcps", crate::deepcps::read), (".stagedc", crate::stagedc::read)];
+const LANGUAGES: [(&str, Reader); 2] = [(".deepcps", each_alone), (".stagedc", together)];
 
-type Reader = fn(&Sources, FileId, &mut Sink) -> Option<Program>;
+/// Reads a program's files of a language.
+type Reader = fn(&Sources, &[FileId], &mut Sink) -> Vec<Option<Program>>;
 
-fn reader(name: &str) -> Option<Reader> {
-    LANGUAGES.iter().find(|l| name.ends_with(l.0)).map(|l| l.1)
+fn each_alone(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Vec<Option<Program>> {
+    files.iter().map(|&file| crate::deepcps::read(sources, file, sink)).collect()
+}
+
+fn together(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Vec<Option<Program>> {
+    vec![crate::stagedc::read(sources, files, sink)]
 }
 
 /// Whether a file of that name is a program of one of these languages.
 pub fn is_staged(name: &str) -> bool {
-    reader(name).is_some()
+    LANGUAGES.iter().any(|l| name.ends_with(l.0))
 }
 
-/// Reads a file, as DeepCPS unless its name says something else. `None`: what is wrong is in the sink.
-pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
-    reader(sources.name(file)).unwrap_or(crate::deepcps::read)(sources, file, sink)
+/// Reads files, as DeepCPS unless their names say something else. Those in Staged-C are one program, those in DeepCPS one each. `None`: what is wrong is in the sink.
+pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Vec<Program>> {
+    let mut programs = Vec::new();
+    for (i, (ending, reader)) in LANGUAGES.into_iter().enumerate() {
+        let is_own = |file: &&FileId| {
+            let name = sources.name(**file);
+            name.ends_with(ending) || i == 0 && !is_staged(name)
+        };
+        let own: Vec<FileId> = files.iter().filter(is_own).copied().collect();
+        if !own.is_empty() {
+            programs.extend(reader(sources, &own, sink));
+        }
+    }
+    programs.into_iter().collect()
 }
 
 /// A program that follows the rules of names and types.

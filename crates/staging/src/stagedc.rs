@@ -5,6 +5,9 @@
 //! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the function, a label `f` means `go`.
 //! `g = f<args>` passes on the `go` of `g`, so that of `f` only what waits for known values is executed before somebody calls `g`.
 //!
+//! **Their order.** Functions are made in an order in which those that a function mentions come first. Functions that mention each other are one `fix`, of a function that calls another one with all of them:
+//! `fix all = λ(k). k f g`. The body of each is within a call of `all`, which binds their names. Such a group costs two more steps for each call.
+//!
 //! **When a statement is executed.** Without a label, after the statement before it in the text (`*`), the first one at `go`. With a label, when that is true. A statement becomes
 //! calls in a row, each within the continuation of the one before it. An operation waits for the statement's stage and its operands. A call, `return` and a copy
 //! wait for the stage only: what they pass on may be unknown. So `*` is the stage of the continuation of the statement's last call.
@@ -39,6 +42,7 @@ use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::FxHashMap;
 
+mod order;
 mod places;
 mod statements;
 mod values;
@@ -53,12 +57,14 @@ const FLOAT: Type = Type { base: Base::Float, pointers: 0 };
 const DOUBLE: Type = Type { base: Base::Double, pointers: 0 };
 const STAGE: Type = Type { base: Base::Stage, pointers: 0 };
 
-/// Reads a file. `None`: what is wrong is in the sink.
-pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
+/// Reads files, at least one, which know each other's declarations. `None`: what is wrong is in the sink.
+pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Program> {
     let mut unit = Unit::default();
-    if !parse(file, sources.text(file), &mut unit, sink) {
-        return None;
+    let mut has_faults = false;
+    for &file in files {
+        has_faults |= !parse(file, sources.text(file), &mut unit, sink);
     }
+    let &file = files.last().filter(|_| !has_faults)?;
     let mut terms = Terms::default();
     let always = terms.stage(StageNode::Const(true));
     let mut translator = Translator {
@@ -154,6 +160,8 @@ enum Callee {
     Rest,
     /// With the name that the arguments' only function has within itself.
     Fix(Var, Lam),
+    /// With the name of what calls the rest with functions that call each other.
+    Group(Var, Lam),
 }
 
 /// The body that is being made.
@@ -361,6 +369,12 @@ impl<'s> Translator<'s> {
                     let rest = Value::Lam(self.terms.lam(own, params, body));
                     let of_fixed = self.of_var(fixed);
                     let rest = self.terms.apply(of_fixed, rest, [Value::Var(fixed)], span);
+                    self.terms.fix(stage, fixed, lam, rest, span)
+                }
+                Callee::Group(fixed, lam) => {
+                    let rest = Value::Lam(self.terms.lam(own, params, body));
+                    let of_fixed = self.of_var(fixed);
+                    let rest = self.terms.apply(of_fixed, Value::Var(fixed), [rest], span);
                     self.terms.fix(stage, fixed, lam, rest, span)
                 }
             };
@@ -616,23 +630,9 @@ impl<'s> Translator<'s> {
                 self.declare(function.name.text, Entity::Function(inner));
                 let (params, ret) = self.params(function);
                 self.functions[inner].go = Some(params[0]);
-                self.ret = Some((ret, function.ty));
-                self.has_labels = false;
                 let own = self.stage_var();
                 let start = self.of_var(params[0]);
-                let made = self.lambda(params, own, start, |t| {
-                    t.block(statements)?;
-                    if t.flow.end.is_none() {
-                        if function.ty != VOID {
-                            let shown = t.show(function.ty);
-                            return t.fault(staging_type::no_result(span, &shown));
-                        }
-                        let control = t.flow.control;
-                        let stage = if t.has_labels { t.with_value(control, Value::Var(ret)) } else { control };
-                        t.end(stage, Value::Var(ret), Vec::new(), span);
-                    }
-                    Ok(())
-                });
+                let made = self.function_body(function, statements, ret, (params, own, start));
                 self.leave_scope(mark);
                 self.declare(function.name.text, Entity::Function(outer));
                 let lam = made?;
@@ -646,6 +646,94 @@ impl<'s> Translator<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Functions that call each other.
+    fn group(&mut self, functions: &[&Function<'s>]) -> Done<()> {
+        let (stage, span) = (self.flow.last, functions[0].name.span);
+        let outer = functions.iter().map(|f| self.known(f, None)).collect::<Done<Vec<usize>>>()?;
+        let vars: Vec<Var> = outer.iter().map(|&f| self.functions[f].var).collect();
+        let types: Vec<Ty> = vars.iter().map(|x| self.of_vars[x]).collect();
+        let with = self.types.add(TyNode::Fn(types.into()));
+        let all_ty = self.types.add(TyNode::Fn([with].into()));
+        let all = self.var("all", all_ty, span);
+        let of_all = self.of_var(all);
+        let mut lams = Vec::new();
+        for i in 0..functions.len() {
+            let mark = self.scope.len();
+            let made = self.in_group(functions, i, (all, of_all));
+            self.leave_scope(mark);
+            self.locals.clear();
+            lams.push(made);
+        }
+        for (function, &known) in functions.iter().zip(&outer) {
+            self.declare(function.name.text, Entity::Function(known));
+        }
+        let lams = lams.into_iter().map(|l| l.map(Value::Lam)).collect::<Done<Vec<Value>>>()?;
+        let (k, own) = (self.var("k", with, span), self.stage_var());
+        let natural = self.of_var(own);
+        let body = self.terms.apply(natural, Value::Var(k), lams, span);
+        let lam = self.terms.lam(own, [k], body);
+        self.push(stage, Callee::Group(all, lam), Vec::new(), vars, span);
+        Ok(())
+    }
+
+    /// One of them: its body is executed when `all` has told which the functions are.
+    fn in_group(&mut self, functions: &[&Function<'s>], idx: usize, (all, of_all): (Var, Stage)) -> Done<Lam> {
+        let function = functions[idx];
+        let span = function.name.span;
+        let FunctionBody::Block(statements) = &function.body else {
+            let hint = "give it a body that calls the general function";
+            return self.fault(limitation::not_supported(
+                span,
+                "specialized functions that their general ones call",
+                hint,
+            ));
+        };
+        let mut vars = Vec::new();
+        for other in functions {
+            let inner = self.known(other, None)?;
+            self.declare(other.name.text, Entity::Function(inner));
+            vars.push(self.functions[inner].var);
+        }
+        let inner = self.functions.len() - functions.len() + idx;
+        let (params, ret) = self.params(function);
+        self.functions[inner].go = Some(params[0]);
+        self.functions[inner].is_used = true;
+        let start = self.of_var(params[0]);
+        let within = self.stage_var();
+        let with = self.function_body(function, statements, ret, (vars, within, start))?;
+        let own = self.stage_var();
+        let natural = self.of_var(own);
+        let stage = self.both(natural, of_all);
+        let body = self.terms.apply(stage, Value::Var(all), [Value::Lam(with)], span);
+        Ok(self.terms.lam(own, params, body))
+    }
+
+    /// A lambda with the body of a function, which begins at `start`.
+    fn function_body(
+        &mut self,
+        function: &Function<'s>,
+        statements: &[Statement<'s>],
+        ret: Var,
+        (params, own, start): (Vec<Var>, Var, Stage),
+    ) -> Done<Lam> {
+        let span = function.name.span;
+        self.ret = Some((ret, function.ty));
+        self.has_labels = false;
+        self.lambda(params, own, start, |t| {
+            t.block(statements)?;
+            if t.flow.end.is_none() {
+                if function.ty != VOID {
+                    let shown = t.show(function.ty);
+                    return t.fault(staging_type::no_result(span, &shown));
+                }
+                let control = t.flow.control;
+                let stage = if t.has_labels { t.with_value(control, Value::Var(ret)) } else { control };
+                t.end(stage, Value::Var(ret), Vec::new(), span);
+            }
+            Ok(())
+        })
     }
 
     /// What other code calls, if it can: with what it is called as.
@@ -679,15 +767,41 @@ impl<'s> Translator<'s> {
         Some((Export { name: function.name.text.into(), var: exported, is_used }, exported))
     }
 
-    fn program(&mut self, functions: &[Function<'s>], end: Span) -> (Body, Vec<Export>) {
-        self.declare_structs();
-        let mut declared: FxHashMap<&str, Span> = FxHashMap::default();
-        for function in functions {
-            if let Some(before) = declared.insert(function.name.text, function.name.span) {
-                self.faults.push(staging_name::twice(function.name.span, function.name.text, before));
+    /// Each function once: a definition, or else its first declaration.
+    fn declared_once(&mut self, functions: &'s [Function<'s>]) -> Vec<&'s Function<'s>> {
+        let is_foreign = |f: &Function| matches!(f.body, FunctionBody::Foreign);
+        let mut kept: FxHashMap<&str, &Function> = FxHashMap::default();
+        for function in functions.iter().filter(|f| !is_foreign(f)) {
+            let name = function.name;
+            if let Some(before) = kept.insert(name.text, function) {
+                self.faults.push(staging_name::twice(name.span, name.text, before.name.span));
             }
+        }
+        for function in functions.iter().filter(|f| is_foreign(f)) {
+            let of = *kept.entry(function.name.text).or_insert(function);
+            let types = |f: &Function| (f.ty, f.params.iter().map(|p| p.0).collect::<Vec<Type>>());
+            if types(of) != types(function) {
+                let [found, expected] = [function, of].map(|f| self.head(f));
+                let fault = staging_type::mismatch(function.name.span, &found, &expected);
+                self.faults.push(fault.other(of.name.span, "declared here"));
+            }
+        }
+        functions.iter().filter(|f| std::ptr::eq(kept[f.name.text], *f)).collect()
+    }
+
+    fn head(&self, function: &Function) -> String {
+        let params: Vec<String> = function.params.iter().map(|p| self.show(p.0)).collect();
+        format!("{} {}({})", self.show(function.ty), function.name.text, params.join(", "))
+    }
+
+    fn program(&mut self, functions: &'s [Function<'s>], end: Span) -> (Body, Vec<Export>) {
+        self.declare_structs();
+        let functions = self.declared_once(functions);
+        for group in order::groups(&functions) {
+            let group: Vec<&Function> = group.into_iter().map(|i| functions[i]).collect();
             let (pending, at) = (self.flow.pending.len(), self.at);
-            if self.function(function).is_err() {
+            let made = if let [function] = group[..] { self.function(function) } else { self.group(&group) };
+            if made.is_err() {
                 self.flow.pending.truncate(pending);
                 self.at = at;
                 self.loops.clear();
@@ -696,7 +810,7 @@ impl<'s> Translator<'s> {
         }
         let mut exports = Vec::new();
         if !self.faults.has_errors() {
-            exports = functions.iter().filter_map(|f| self.export(f)).collect();
+            exports = functions.into_iter().filter_map(|f| self.export(f)).collect();
         }
         let results = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
         self.end(self.flow.last, Value::Const(Const::Prim(Prim::Exit)), results, end);

@@ -19,6 +19,7 @@
 //! }
 //! ```
 
+use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, name: &str) -> Diagnostic {
@@ -31,10 +32,19 @@ pub fn exported(span: Span, name: &str) -> Diagnostic {
         .hint("rename one of them")
 }
 
+/// The intrinsic of section 4 that compiles a function while the program runs.
+pub fn compile(span: Span) -> Diagnostic {
+    limitation::not_supported(
+        span,
+        "functions that are compiled while the program runs, by `compile`",
+        "stage the function on what is known earlier: it is compiled with the program",
+    )
+}
+
 /// In Staged-C.
 pub fn in_c(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("staging-name", span, format!("found no `{name}` in scope"))
-        .hint("declare it before: functions, too, know those above them only")
+        .hint("declare it before; functions may stand anywhere in the program")
 }
 
 pub fn function(span: Span, name: &str) -> Diagnostic {

@@ -269,6 +269,17 @@ impl<'s> Translator<'s> {
         {
             return self.function_value(f, expected, span);
         }
+        if let (Base::Function(_), ExprKind::Name(name)) = (expected.base, &expr.kind)
+            && self.entity(name).is_none()
+            && Self::builtin(name).is_some()
+        {
+            let hint = "pass a function that calls it";
+            return self.fault(limitation::not_supported(
+                span,
+                &format!("built-in functions as values: `{name}`"),
+                hint,
+            ));
+        }
         let operand = self.expr(expr, name)?;
         if expected == STAGE && operand.ty != STAGE {
             return self.mismatch(operand.span, operand.ty, STAGE);
@@ -635,6 +646,9 @@ impl<'s> Translator<'s> {
             let values: Vec<Value> = operands.iter().map(|o| o.value).collect();
             let ty = operands[0].ty;
             return Ok((ty, vec![self.op(prim, &values, ty, name, span)]));
+        }
+        if let (None, "compile") = (entity, text) {
+            return self.fault(staging_name::compile(span));
         }
         if let (None, "print") = (entity, text) {
             return Ok((VOID, vec![self.print(args, span)?]));

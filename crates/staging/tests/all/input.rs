@@ -67,7 +67,8 @@ fn read(language: &str, text: String) {
     let file = sources.add(format!("t.{language}"), text);
     let mut sink = Sink::default();
     let limits = Limits { steps: 2_000, size: 100_000 };
-    let residual = nyala_staging::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, &[file], &mut sink)
+        .and_then(|mut programs| programs.pop())
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
         .map(|mut residual| {
             let text = residual.print(&[]);

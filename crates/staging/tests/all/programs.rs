@@ -33,7 +33,8 @@ fn residual(name: &str, text: &str, limits: Limits) -> String {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let mut sink = Sink::default();
-    let residual = nyala_staging::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, &[file], &mut sink)
+        .and_then(|mut programs| programs.pop())
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
         .map_or(String::new(), |residual| residual.print(&only));
     let diagnostics: String = sink.diagnostics.iter().map(|d| d.render(&sources, false)).collect();
@@ -58,7 +59,7 @@ fn machine_does_what_the_rules_say_of_programs() {
         let read = || {
             let mut sources = Sources::new();
             let file = sources.add(&*name, &*text);
-            nyala_staging::read(&sources, file, &mut Sink::default())
+            nyala_staging::read(&sources, &[file], &mut Sink::default())?.pop()
         };
         let (Some(mut by_rules), Some(mut by_machine)) = (read(), read()) else { continue };
         let limits = Limits { steps: 3_000, size: 1_000_000 };

@@ -12,7 +12,8 @@ fn residual_of(name: &str, text: &str) -> Residual {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let mut sink = Sink::default();
-    let residual = nyala_staging::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, &[file], &mut sink)
+        .and_then(|mut programs| programs.pop())
         .and_then(|program| evaluate::evaluate(program, Limits::default(), &mut sink));
     residual.unwrap_or_else(|| sink.diagnostics.iter().map(|d| panic!("{}", d.render(&sources, false))).next().unwrap())
 }

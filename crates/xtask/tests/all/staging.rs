@@ -152,6 +152,35 @@ fn main() -> i32 {
     }
 }
 
+/// Files in Staged-C know each other's declarations; DeepCPS and Impala declare what they call.
+#[test]
+fn a_program_has_several_files() {
+    let folder = Folder::new("staging-files");
+    let shapes = file(
+        &folder,
+        "shapes.stagedc",
+        "struct Shape { int width; int height; };\nint area(struct Shape s) { return s.width * scaled(s.height); }\n",
+    );
+    let scale = "int scaled(int x) { return x * factor(); }\nint area_of_4(int height) = area<(struct Shape){4, height}>;\nextern int factor();\nint total(struct Shape* all, int n) { int t = 0; for (int i = 0; i < n; i++) t += area(all[i]); return t; }\n";
+    let scale = file(&folder, "scale.stagedc", scale);
+    let factor = "extern area_of_4 (int height, fn[int] return)\nlet factor (fn[int] return) { return 3 }\nlet of_5 (fn[int] return) { area_of_4 5 (a) return a }\n";
+    let factor = file(&folder, "factor.deepcps", factor);
+    let main = "extern \"C\" { fn of_5() -> i32; fn total(&[(i32, i32)], i32) -> i32; }\nfn main() -> i32 { let shapes = [(1, 2), (3, 4)]; of_5() + total(&shapes, 2) }\n";
+    let main = file(&folder, "main.impala", main).display().to_string();
+    let [shapes, scale, factor] = [shapes, scale, factor].map(|f| f.display().to_string());
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine, &main, &shapes, &factor], Path::new(&scale));
+        assert_eq!(output.status.code(), Some(4 * 5 * 3 + 2 * 3 + 12 * 3), "{engine}: {}", stderr(&output));
+    }
+    let again = file(&folder, "again.stagedc", "int area(int x) { return x; }\n");
+    let said = stderr(&run(&["check", &shapes, &scale], &again));
+    assert!(said.contains("error[staging-name]: another function is called `area`"), "{said}");
+    assert!(said.contains("again.stagedc:1:5") && said.contains("shapes.stagedc:2:5"), "{said}");
+    let again = file(&folder, "again.deepcps", "let factor (fn[int] return) { return 4 }\n");
+    let said = stderr(&run(&["check", &factor, &shapes, &scale], &again));
+    assert!(said.contains("error[staging-name]") && said.contains("again.deepcps:1:"), "{said}");
+}
+
 #[test]
 fn queries_and_test_functions_are_tests() {
     let program = root().join("crates/staging/tests/stagedc/queries.stagedc");
@@ -167,8 +196,11 @@ fn queries_and_test_functions_are_tests() {
     for text in expected {
         assert!(said.contains(text), "{text}\n{said}");
     }
-    let output = run(&["test"], &root().join("crates/staging/tests/stagedc/local_arrays.stagedc"));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("2 passed, 0 failed"), "{}", stderr(&output));
+    for (name, n) in [("local_arrays", 2), ("structs", 2), ("pointers_to_functions", 3), ("further_down", 5)] {
+        let output = run(&["test"], &root().join(format!("crates/staging/tests/stagedc/{name}.stagedc")));
+        let found = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(found.contains(&format!("{n} passed, 0 failed")), "{found}{}", stderr(&output));
+    }
     let folder = Folder::new("staging-tests");
     let text = "//? twice(3) == 6\nlet twice (int x, fn[int] return) { x + x (y) return y }\n\
         let test_twice (fn[bool] return) { twice 4 (y) y == 8 (ok) return ok }\n";
