@@ -29,6 +29,9 @@
 //! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
 //!
 //! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
+//!
+//! **What waits for a function.** Evaluation looks for active bodies in all that follows when something is bound that stages depend on. So stages mention functions above only where they must: in what may
+//! be executed before the function around it is called. Exports and specialized functions stand and are executed at their places in the row of functions.
 
 use crate::c::{
     Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Signature, Statement, StatementKind, Type, Unit, parse,
@@ -40,7 +43,7 @@ use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Sources, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 mod order;
 mod places;
@@ -79,6 +82,7 @@ pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Prog
         names: FxHashMap::default(),
         locals: Vec::new(),
         functions: Vec::new(),
+        late: FxHashSet::default(),
         flow: Flow::new(always),
         at: always,
         ret: None,
@@ -139,6 +143,9 @@ struct Known<'s> {
     /// The function is other code's.
     is_foreign: bool,
     is_used: bool,
+    is_recursive: bool,
+    /// It is bound before a function that mentions it is.
+    is_bound_above: bool,
 }
 
 /// A call, the rest of the body is within one of its arguments.
@@ -215,6 +222,8 @@ struct Translator<'s> {
     names: FxHashMap<&'s str, Vec<Entity>>,
     locals: Vec<Local>,
     functions: Vec<Known<'s>>,
+    /// Variables that nothing but a call of the function around them binds.
+    late: FxHashSet<Var>,
     flow: Flow,
     /// The stage of what the statement executes next.
     at: Stage,
@@ -333,6 +342,24 @@ impl<'s> Translator<'s> {
         }
     }
 
+    /// Whether the stage may be true before the function around it is called.
+    fn is_early(&self, stage: Stage) -> bool {
+        match self.terms.stage_node(stage) {
+            StageNode::Const(known) => known,
+            StageNode::Var(x) => !self.late.contains(&x),
+            StageNode::And(a, b) => self.is_early(a) && self.is_early(b),
+            StageNode::Or(a, b) => self.is_early(a) || self.is_early(b),
+            StageNode::Not(_) => true,
+        }
+    }
+
+    /// Variables that are bound when what has this stage is executed.
+    fn bound_at(&mut self, stage: Stage, vars: &[Var]) {
+        if !self.is_early(stage) {
+            self.late.extend(vars);
+        }
+    }
+
     fn always(&mut self) -> Stage {
         self.terms.stage(StageNode::Const(true))
     }
@@ -341,6 +368,8 @@ impl<'s> Translator<'s> {
 
     fn push(&mut self, stage: Stage, callee: Callee, args: Vec<Value>, params: Vec<Var>, span: Span) -> Var {
         let own = self.stage_var();
+        self.bound_at(stage, &params);
+        self.bound_at(stage, &[own]);
         self.flow.pending.push(Pending { stage, callee, args, after: Vec::new(), params, own, span });
         self.flow.last = self.of_var(own);
         own
@@ -488,7 +517,7 @@ impl<'s> Translator<'s> {
 
     // --- Functions.
 
-    fn known(&mut self, function: &Function<'s>, go: Option<Var>) -> Done<usize> {
+    fn known(&mut self, function: &Function<'s>, is_bound_above: bool) -> Done<usize> {
         for &(ty, name) in &function.params {
             self.check_ty(ty, name.span)?;
         }
@@ -505,9 +534,11 @@ impl<'s> Translator<'s> {
             ret: function.ty,
             params,
             var,
-            go,
+            go: None,
             is_foreign,
             is_used: false,
+            is_recursive: false,
+            is_bound_above,
         });
         Ok(self.functions.len() - 1)
     }
@@ -525,6 +556,7 @@ impl<'s> Translator<'s> {
         let ty = self.fn_ty(&[function.ty]);
         let ret = self.var("return", ty, function.name.span);
         params.push(ret);
+        self.late.extend(&params);
         (params, ret)
     }
 
@@ -583,7 +615,7 @@ impl<'s> Translator<'s> {
             ));
         };
         let lam = self.special(function, *of, args, self.at)?;
-        let known = self.known(function, None)?;
+        let known = self.known(function, false)?;
         let var = self.functions[known].var;
         // Bound before `of` is, it would be made at each of its uses.
         let generic = self.callee(*of)?;
@@ -599,7 +631,7 @@ impl<'s> Translator<'s> {
         let span = function.name.span;
         match &function.body {
             FunctionBody::Foreign => {
-                let known = self.known(function, None)?;
+                let known = self.known(function, true)?;
                 let Known { ret, params, .. } = &self.functions[known];
                 if *ret == STAGE || params.contains(&STAGE) {
                     return self.mismatch(span, STAGE, INT);
@@ -616,16 +648,15 @@ impl<'s> Translator<'s> {
                 self.declare(function.name.text, Entity::Function(known));
             }
             FunctionBody::Special(of, args) => {
-                let always = self.always();
-                let made = self.special(function, *of, args, always);
-                let known = self.known(function, None)?;
+                let made = self.special(function, *of, args, stage);
+                let known = self.known(function, true)?;
                 self.declare(function.name.text, Entity::Function(known));
                 let var = self.functions[known].var;
                 self.push(stage, Callee::Rest, vec![Value::Lam(made?)], vec![var], span);
             }
             FunctionBody::Block(statements) => {
-                let inner = self.known(function, None)?;
-                let outer = self.known(function, None)?;
+                let inner = self.known(function, false)?;
+                let outer = self.known(function, true)?;
                 let mark = self.scope.len();
                 self.declare(function.name.text, Entity::Function(inner));
                 let (params, ret) = self.params(function);
@@ -637,6 +668,7 @@ impl<'s> Translator<'s> {
                 self.declare(function.name.text, Entity::Function(outer));
                 let lam = made?;
                 let (fixed, var) = (self.functions[inner].var, self.functions[outer].var);
+                self.functions[outer].is_recursive = self.functions[inner].is_used;
                 let (callee, args) = if self.functions[inner].is_used {
                     (Callee::Fix(fixed, lam), Vec::new())
                 } else {
@@ -651,7 +683,7 @@ impl<'s> Translator<'s> {
     /// Functions that call each other.
     fn group(&mut self, functions: &[&Function<'s>]) -> Done<()> {
         let (stage, span) = (self.flow.last, functions[0].name.span);
-        let outer = functions.iter().map(|f| self.known(f, None)).collect::<Done<Vec<usize>>>()?;
+        let outer = functions.iter().map(|f| self.known(f, true)).collect::<Done<Vec<usize>>>()?;
         let vars: Vec<Var> = outer.iter().map(|&f| self.functions[f].var).collect();
         let types: Vec<Ty> = vars.iter().map(|x| self.of_vars[x]).collect();
         let with = self.types.add(TyNode::Fn(types.into()));
@@ -667,6 +699,7 @@ impl<'s> Translator<'s> {
             lams.push(made);
         }
         for (function, &known) in functions.iter().zip(&outer) {
+            self.functions[known].is_recursive = true;
             self.declare(function.name.text, Entity::Function(known));
         }
         let lams = lams.into_iter().map(|l| l.map(Value::Lam)).collect::<Done<Vec<Value>>>()?;
@@ -692,7 +725,7 @@ impl<'s> Translator<'s> {
         };
         let mut vars = Vec::new();
         for other in functions {
-            let inner = self.known(other, None)?;
+            let inner = self.known(other, false)?;
             self.declare(other.name.text, Entity::Function(inner));
             vars.push(self.functions[inner].var);
         }
@@ -737,9 +770,9 @@ impl<'s> Translator<'s> {
     }
 
     /// What other code calls, if it can: with what it is called as.
-    fn export(&mut self, function: &Function<'s>) -> Option<(Export, Var)> {
+    fn export(&mut self, function: &Function<'s>) -> Option<(Export, usize)> {
         let Some(Entity::Function(known)) = self.entity(function.name.text) else { return None };
-        let Known { ret, var, is_used, is_foreign, .. } = self.functions[known];
+        let Known { ret, var, is_foreign, is_recursive, .. } = self.functions[known];
         let span = function.name.span;
         let is_plain = |ty: Type| match ty.base {
             Base::Stage | Base::Function(_) => false,
@@ -755,7 +788,6 @@ impl<'s> Translator<'s> {
         let call = self.terms.var(Some("call".into()));
         let args: Vec<Value> = std::iter::once(call).chain(params[1..].iter().copied()).map(Value::Var).collect();
         // What calls itself would be here once more.
-        let is_recursive = self.functions.iter().any(|f| f.name == function.name.text && f.go.is_some() && f.is_used);
         let stage = self.of_var(if is_recursive { call } else { var });
         let stage = self.with_value(stage, Value::Var(var));
         let body = self.terms.apply(stage, Value::Var(var), args, span);
@@ -764,7 +796,7 @@ impl<'s> Translator<'s> {
         let ty = self.types.add(TyNode::Fn(types.into()));
         let exported = self.var(function.name.text, ty, span);
         self.push(self.flow.last, Callee::Rest, vec![lam], vec![exported], span);
-        Some((Export { name: function.name.text.into(), var: exported, is_used }, exported))
+        Some((Export { name: function.name.text.into(), var: exported, is_used: false }, known))
     }
 
     /// Each function once: a definition, or else its first declaration.
@@ -797,10 +829,14 @@ impl<'s> Translator<'s> {
     fn program(&mut self, functions: &'s [Function<'s>], end: Span) -> (Body, Vec<Export>) {
         self.declare_structs();
         let functions = self.declared_once(functions);
+        let mut exports = Vec::new();
         for group in order::groups(&functions) {
             let group: Vec<&Function> = group.into_iter().map(|i| functions[i]).collect();
             let (pending, at) = (self.flow.pending.len(), self.at);
             let made = if let [function] = group[..] { self.function(function) } else { self.group(&group) };
+            if made.is_ok() && !self.faults.has_errors() {
+                exports.extend(group.iter().filter_map(|f| self.export(f)));
+            }
             if made.is_err() {
                 self.flow.pending.truncate(pending);
                 self.at = at;
@@ -808,11 +844,15 @@ impl<'s> Translator<'s> {
             }
             self.locals.clear();
         }
-        let mut exports = Vec::new();
-        if !self.faults.has_errors() {
-            exports = functions.into_iter().filter_map(|f| self.export(f)).collect();
+        // In the order of the files.
+        exports.sort_by_key(|(export, _)| {
+            let place = self.places[&export.var];
+            (place.file.0, place.lo)
+        });
+        for (export, known) in &mut exports {
+            export.is_used = self.functions[*known].is_used;
         }
-        let results = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
+        let results = exports.iter().map(|(export, _)| Value::Var(export.var)).collect();
         self.end(self.flow.last, Value::Const(Const::Prim(Prim::Exit)), results, end);
         let always = self.always();
         let flow = std::mem::replace(&mut self.flow, Flow::new(always));

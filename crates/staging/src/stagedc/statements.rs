@@ -327,6 +327,7 @@ impl<'s> Translator<'s> {
         let mut branches = Vec::new();
         for branch in [Some(then), otherwise] {
             let own = self.stage_var();
+            self.bound_at(stage, &[own]);
             let start = self.of_var(own);
             let (flow, at) = self.enter(start);
             let made = branch.map_or(Ok(()), |b| self.part(b));
@@ -448,6 +449,9 @@ impl<'s> Translator<'s> {
         let initial = self.carry(&carried, is_staged, span);
         let params = self.take(&carried, is_staged, span);
         let own = self.stage_var();
+        // The next turn is called by this one.
+        self.bound_at(stage, &params);
+        self.bound_at(stage, &[own]);
         let start = self.of_var(own);
         let around = Loop { exit, next: None, carried: carried.clone(), is_staged };
         let made = self.lambda(params.clone(), own, start, |t| {
@@ -455,6 +459,7 @@ impl<'s> Translator<'s> {
             let condition = t.condition(condition)?;
             let at = t.with_value(t.at, condition.value);
             let (then_own, else_own) = (t.stage_var(), t.stage_var());
+            t.bound_at(at, &[then_own, else_own]);
             let then_stage = t.of_var(then_own);
             let else_stage = t.of_var(else_own);
             let heads = t.values_of(&changed);
@@ -522,6 +527,7 @@ impl<'s> Translator<'s> {
         let inner_own = self.stage_var();
         let inner_stage = self.of_var(inner_own);
         let stage = self.flow.last;
+        self.bound_at(stage, &[next, inner_own]);
         let mut names = FxHashSet::default();
         assigned(body, &mut names);
         let changed = self.leaves_named(names);

@@ -507,8 +507,9 @@ impl<'s> Translator<'s> {
         self.branch(condition, span, name, expected, of(then), of(otherwise))
     }
 
-    fn side(&mut self, make: impl FnOnce(&mut Self) -> Done<(Type, Vec<Operand>)>) -> Done<Side> {
+    fn side(&mut self, stage: Stage, make: impl FnOnce(&mut Self) -> Done<(Type, Vec<Operand>)>) -> Done<Side> {
         let own = self.stage_var();
+        self.bound_at(stage, &[own]);
         let stage = self.of_var(own);
         let (flow, before) = self.enter(stage);
         let made = make(self);
@@ -534,7 +535,7 @@ impl<'s> Translator<'s> {
         let join = self.var("join", join_ty, span);
         let (outer, own) = (self.stage_var(), self.stage_var());
         let at = self.of_var(outer);
-        let sides = [self.side(then)?, self.side(otherwise)?];
+        let sides = [self.side(stage, then)?, self.side(stage, otherwise)?];
         let ty = match (expected, sides[0].ty, sides[1].ty) {
             (Some(ty), ..) => ty,
             (None, a, b) if a == b => a,
@@ -572,6 +573,8 @@ impl<'s> Translator<'s> {
         let body = self.terms.apply(at, branch, [condition.value, branches[0], branches[1]], span);
         let callee = Value::Lam(self.terms.lam(outer, [join], body));
         let results = self.leaf_vars(ty, name, span);
+        self.bound_at(stage, &results);
+        self.bound_at(stage, &[own]);
         self.flow.pending.push(Pending {
             stage,
             callee: Callee::Value(callee),
@@ -658,10 +661,11 @@ impl<'s> Translator<'s> {
         }
         let function = self.callee(Name { text, span: callee.span })?;
         self.functions[function].is_used = true;
-        let Known { ret, ref params, var, is_foreign, .. } = self.functions[function];
+        let Known { ret, ref params, var, is_foreign, is_bound_above, .. } = self.functions[function];
         let params = params.clone();
         let callee = if is_foreign { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
-        self.call_of(callee, ret, &params, is_foreign, args, name, span)
+        let waits = !is_foreign && !(is_bound_above && !self.is_early(self.at));
+        self.call_of((callee, waits), (ret, &params, is_foreign), args, name, span)
     }
 
     /// Calls what a pointer to a function points to.
@@ -677,7 +681,7 @@ impl<'s> Translator<'s> {
         match operand.ty.base {
             Base::Function(i) if operand.ty.pointers == 0 => {
                 let Signature { ret, params } = &unit.signatures[i as usize];
-                self.call_of(operand.value, *ret, params, false, args, name, span)
+                self.call_of((operand.value, true), (*ret, params, false), args, name, span)
             }
             _ => {
                 let shown = self.show(operand.ty);
@@ -686,13 +690,11 @@ impl<'s> Translator<'s> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// A call which may wait for the callee.
     fn call_of(
         &mut self,
-        callee: Value,
-        ret: Type,
-        params: &[Type],
-        is_foreign: bool,
+        (callee, waits): (Value, bool),
+        (ret, params, is_foreign): (Type, &[Type], bool),
         args: &[Expr<'s>],
         name: &str,
         span: Span,
@@ -700,7 +702,7 @@ impl<'s> Translator<'s> {
         let known = Value::Const(Const::Stage(true));
         let mut values = if is_foreign { Vec::new() } else { vec![known] };
         values.extend(self.pass(params, args, span)?);
-        let stage = self.with_value(self.at, callee);
+        let stage = if waits { self.with_value(self.at, callee) } else { self.at };
         let results = self.leaf_vars(ret, name, span);
         self.push(stage, Callee::Value(callee), values, results.clone(), span);
         self.at = self.flow.last;

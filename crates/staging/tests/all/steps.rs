@@ -132,6 +132,22 @@ fn staging_of_c_is_linear() {
     }
 }
 
+/// Functions in a row, each of which calls the one above and is specialized: what follows a function is not searched for what waits for it.
+/// It is a closure of all functions above, so the work is quadratic.
+#[test]
+fn what_follows_a_function_is_not_searched() {
+    let program = |n: usize| {
+        let functions = (1..=n).map(|i| {
+            let above = i / 2;
+            format!("int f{i}(int a, int b) {{ if (a > {i}) b += f{above}(b, a); return a * b; }}\nint g{i}(int a) = f{i}<a, {i}>;\n")
+        });
+        format!("int f0(int a, int b) {{ return a; }}\n{}", functions.collect::<String>())
+    };
+    let [few, many] = [100, 1_000].map(|n| residual_of("t.stagedc", &program(n)).outcome.work);
+    println!("{few}, {many}");
+    assert!(many <= 100 * few, "{few}, {many}");
+}
+
 #[test]
 fn ten_thousand_bodies_stay_in_a_chain() {
     let text = residual(&unrolled(10_000)).print(&["f"]);

@@ -136,10 +136,13 @@ impl Maker {
                         let other = same[self.below(same.len())].0.clone();
                         let (name, condition) = (self.name(), self.condition(&vars));
                         let params = ", int".repeat(n);
-                        let value = if self.below(2) == 0 { callee } else { format!("{condition} ? {callee} : {other}") };
+                        let value =
+                            if self.below(2) == 0 { callee } else { format!("{condition} ? {callee} : {other}") };
                         let args: String = (0..n).map(|_| format!(", {}", self.number(&vars, 1))).collect();
                         let result = self.name();
-                        self.text += &format!("int (*{name})(int*, int{params}) = {value};\nint {result} = {name}(out, n{args});\n");
+                        self.text += &format!(
+                            "int (*{name})(int*, int{params}) = {value};\nint {result} = {name}(out, n{args});\n"
+                        );
                         vars.push(result.clone());
                         assigned.push(result);
                     }
