@@ -36,7 +36,7 @@ mod progress;
 pub mod report;
 pub mod run;
 pub mod shims;
-mod staged;
+pub mod staged;
 mod statics;
 mod target_facts;
 pub mod testing;

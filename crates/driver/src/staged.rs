@@ -7,6 +7,7 @@ use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
+pub use nyala_staging::names::Names;
 use nyala_staging::program::{Callable, Program};
 use nyala_staging::{Limits, evaluate, lower as residual};
 
@@ -37,6 +38,12 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
 /// The programs of the files, none if something is wrong with grammar, names and types, which is reported.
 pub(crate) fn check(report: &mut Report) -> Vec<Program> {
     nyala_staging::read(&report.sources, &files(report), &mut report.sink).unwrap_or_default()
+}
+
+/// What names mean in a program's files of these languages.
+pub fn names(sources: &Sources) -> Names {
+    let all = (0..sources.names().count()).map(FileId::from_idx);
+    nyala_staging::names(sources, &all.filter(|&file| is_program(sources, file)).collect::<Vec<FileId>>())
 }
 
 /// An error if the program is in DeepCPS or Staged-C, of which there is no `what`, in the plural.

@@ -524,6 +524,9 @@ impl Server<'_> {
 
     fn format(&self, p: lsp_types::DocumentFormattingParams) -> Answer {
         let (path, text) = self.text_of(&p.text_document.uri)?;
+        if is_staged(&path) {
+            return Ok(Value::Null);
+        }
         let file = nyala_base::Sources::new().add(path.display().to_string(), "");
         match nyala_syntax::format(file, &text) {
             Ok(formatted) => Ok(to_value(queries::difference(&text, &formatted))),
@@ -546,7 +549,7 @@ impl Server<'_> {
         let (path, text) = self.text_of(uri)?;
         let at = Lines::new(&text).offset(&text, p.position);
         let asked = completion::Asked::at(&text, at);
-        if asked == completion::Asked::Nothing {
+        if asked == completion::Asked::Nothing || is_staged(&path) {
             return Ok(json!([]));
         }
         let (patched, at) = asked.patched(&text, at);
@@ -562,6 +565,9 @@ impl Server<'_> {
         let uri = &p.text_document.uri;
         let (path, text) = self.text_of(uri)?;
         let at = Lines::new(&text).offset(&text, p.position);
+        if is_staged(&path) {
+            return Ok(Value::Null);
+        }
         let (closed, at) = completion::closed(&text, at);
         let front = self.with_texts(&path, HashMap::from([(path.clone(), closed)]))?;
         Ok(to_value(completion::signature(&View::new(&front), uri, at)))
@@ -630,6 +636,11 @@ impl Server<'_> {
         let uri = buffer.map(|b| b.uri.clone()).or_else(|| uri_of(path))?;
         Some(PublishDiagnosticsParams { uri, diagnostics, version: buffer.map(|b| b.version) })
     }
+}
+
+/// A program in DeepCPS or Staged-C, which has diagnostics and the meanings of names.
+fn is_staged(path: &Path) -> bool {
+    path.to_str().is_some_and(nyala_driver::is_staged)
 }
 
 fn path_of_uri(uri: &Uri) -> Option<PathBuf> {

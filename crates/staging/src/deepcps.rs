@@ -33,8 +33,9 @@
 
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::lexer::{DEEPCPS, Kind, Token, text as text_bytes, tokens};
+use crate::names::{Declaration, Names};
 use crate::prim::Prim;
-use crate::program::{Export, Program, Signatures};
+use crate::program::{Export, Program, Said, Signatures};
 use crate::term::{Body, Const, Lam, MAX_STAGE_DEPTH, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
@@ -47,6 +48,10 @@ const MAX_DEPTH: u32 = 200;
 
 /// Reads a file. `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
+    read_named(sources, file, Said { sink, names: None })
+}
+
+pub(crate) fn read_named(sources: &Sources, file: FileId, Said { sink, names }: Said) -> Option<Program> {
     let mut types = Types::default();
     let basic =
         [TyNode::Bool, TyNode::Int, TyNode::Float, TyNode::Stage, TyNode::Error, TyNode::Double].map(|t| types.add(t));
@@ -65,6 +70,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         scope: Vec::new(),
         fixed: FxHashSet::default(),
         used: FxHashSet::default(),
+        uses: Vec::new(),
         foreign: FxHashSet::default(),
         operands: Vec::new(),
         exports: Vec::new(),
@@ -73,6 +79,9 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
     let body = reader.body(always, true);
     if body.is_ok() {
         reader.check_operands();
+    }
+    if let Some(names) = names {
+        reader.say_names(names);
     }
     let failed = reader.faults.has_errors();
     sink.diagnostics.append(&mut reader.faults.diagnostics);
@@ -131,6 +140,7 @@ struct Reader<'s> {
     /// Bound by `fix`.
     fixed: FxHashSet<Var>,
     used: FxHashSet<Var>,
+    uses: Vec<(Span, Var)>,
     /// Declared by `extern`.
     foreign: FxHashSet<Var>,
     /// Operands of built-in functions of several types.
@@ -238,6 +248,19 @@ impl<'s> Reader<'s> {
 
     fn of_var(&mut self, var: Var) -> Stage {
         self.terms.stage(StageNode::Var(var))
+    }
+
+    fn say_names(&mut self, names: &mut Names) {
+        let mut places: Vec<(Var, Span)> = self.places.iter().map(|(&x, &place)| (x, place)).collect();
+        places.sort();
+        let mut declared: FxHashMap<Var, usize> = FxHashMap::default();
+        for (x, place) in places {
+            let ty = self.var_types.get(&x).map_or(String::new(), |&ty| self.types.show(ty));
+            let text = format!("{ty} {}", self.terms.name(x).map_or("x", |n| n));
+            declared.insert(x, names.declarations.len());
+            names.declarations.push(Declaration { place, text });
+        }
+        names.uses.extend(self.uses.iter().filter_map(|(span, x)| Some((*span, *declared.get(x)?))));
     }
 
     // --- Stages and types.
@@ -487,6 +510,7 @@ impl<'s> Reader<'s> {
         }
         if let Some(&var) = self.names.get(text).and_then(|v| v.last()) {
             self.used.insert(var);
+            self.uses.push((span, var));
             let ty = self.var_types[&var];
             let value = if self.foreign.contains(&var) { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
             return Ok(Operand { value, ty, span, exact: None });

@@ -40,6 +40,7 @@ pub mod evaluate;
 mod lexer;
 pub mod lower;
 pub mod machine;
+pub mod names;
 pub mod outcome;
 pub mod prim;
 pub mod print;
@@ -50,4 +51,4 @@ pub mod term;
 mod types;
 
 pub use outcome::{Exceeded, Limits, Outcome, Stuck, Why};
-pub use program::{is_staged, read};
+pub use program::{is_staged, names, read};

@@ -2,6 +2,7 @@
 //!
 //! Separate, since DeepCPS and Staged-C become the same.
 
+use crate::names::Names;
 use crate::term::{Body, Terms, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
@@ -12,14 +13,25 @@ use std::sync::Arc;
 const LANGUAGES: [(&str, Reader); 2] = [(".deepcps", each_alone), (".stagedc", together)];
 
 /// Reads a program's files of a language.
-type Reader = fn(&Sources, &[FileId], &mut Sink) -> Vec<Option<Program>>;
+type Reader = fn(&Sources, &[FileId], Said) -> Vec<Option<Program>>;
 
-fn each_alone(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Vec<Option<Program>> {
-    files.iter().map(|&file| crate::deepcps::read(sources, file, sink)).collect()
+/// What a reader says besides the program.
+pub(crate) struct Said<'a> {
+    pub sink: &'a mut Sink,
+    /// For an editor only.
+    pub names: Option<&'a mut Names>,
 }
 
-fn together(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Vec<Option<Program>> {
-    vec![crate::stagedc::read(sources, files, sink)]
+fn each_alone(sources: &Sources, files: &[FileId], mut said: Said) -> Vec<Option<Program>> {
+    let read = |&file: &FileId| {
+        let said = Said { sink: said.sink, names: said.names.as_deref_mut() };
+        crate::deepcps::read_named(sources, file, said)
+    };
+    files.iter().map(read).collect()
+}
+
+fn together(sources: &Sources, files: &[FileId], said: Said) -> Vec<Option<Program>> {
+    vec![crate::stagedc::read(sources, files, said)]
 }
 
 /// Whether a file of that name is a program of one of these languages.
@@ -29,6 +41,17 @@ pub fn is_staged(name: &str) -> bool {
 
 /// Reads files, as DeepCPS unless their names say something else. Those in Staged-C are one program, those in DeepCPS one each. `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Vec<Program>> {
+    read_named(sources, files, Said { sink, names: None })
+}
+
+/// What names mean in files, whatever their faults.
+pub fn names(sources: &Sources, files: &[FileId]) -> Names {
+    let mut names = Names::default();
+    read_named(sources, files, Said { sink: &mut Sink::default(), names: Some(&mut names) });
+    names
+}
+
+fn read_named(sources: &Sources, files: &[FileId], mut said: Said) -> Option<Vec<Program>> {
     let mut programs = Vec::new();
     for (i, (ending, reader)) in LANGUAGES.into_iter().enumerate() {
         let is_own = |file: &&FileId| {
@@ -37,7 +60,7 @@ pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Vec<
         };
         let own: Vec<FileId> = files.iter().filter(is_own).copied().collect();
         if !own.is_empty() {
-            programs.extend(reader(sources, &own, sink));
+            programs.extend(reader(sources, &own, Said { sink: said.sink, names: said.names.as_deref_mut() }));
         }
     }
     programs.into_iter().collect()

@@ -37,8 +37,9 @@ use crate::c::{
     Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Signature, Statement, StatementKind, Type, Unit, parse,
 };
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
+use crate::names::{Declaration, Names};
 use crate::prim::Prim;
-use crate::program::{Export, Program, Signatures};
+use crate::program::{Export, Program, Said, Signatures};
 use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::diagnostics::limitation;
@@ -61,7 +62,7 @@ const DOUBLE: Type = Type { base: Base::Double, pointers: 0 };
 const STAGE: Type = Type { base: Base::Stage, pointers: 0 };
 
 /// Reads files, at least one, which know each other's declarations. `None`: what is wrong is in the sink.
-pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Program> {
+pub(crate) fn read(sources: &Sources, files: &[FileId], Said { sink, names }: Said) -> Option<Program> {
     let mut unit = Unit::default();
     let mut has_faults = false;
     for &file in files {
@@ -80,6 +81,8 @@ pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Prog
         places: FxHashMap::default(),
         scope: Vec::new(),
         names: FxHashMap::default(),
+        declared: Vec::new(),
+        uses: Vec::new(),
         locals: Vec::new(),
         functions: Vec::new(),
         late: FxHashSet::default(),
@@ -92,6 +95,9 @@ pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Prog
     };
     let end = Span::new(file, sources.text(file).len(), sources.text(file).len());
     let body = translator.program(&unit.functions, end);
+    if let Some(names) = names {
+        translator.say_names(names);
+    }
     let failed = translator.faults.has_errors();
     sink.diagnostics.append(&mut translator.faults.diagnostics);
     let error = translator.types.add(TyNode::Error);
@@ -219,7 +225,10 @@ struct Translator<'s> {
     places: FxHashMap<Var, Span>,
     /// Names that are declared, in order, and what each means, the visible one last.
     scope: Vec<&'s str>,
-    names: FxHashMap<&'s str, Vec<Entity>>,
+    names: FxHashMap<&'s str, Vec<(Entity, usize)>>,
+    /// Where names are declared, and where which of them are used.
+    declared: Vec<(Name<'s>, Entity)>,
+    uses: Vec<(Span, usize)>,
     locals: Vec<Local>,
     functions: Vec<Known<'s>>,
     /// Variables that nothing but a call of the function around them binds.
@@ -462,9 +471,10 @@ impl<'s> Translator<'s> {
 
     // --- Names.
 
-    fn declare(&mut self, name: &'s str, entity: Entity) {
-        self.scope.push(name);
-        self.names.entry(name).or_default().push(entity);
+    fn declare(&mut self, name: Name<'s>, entity: Entity) {
+        self.scope.push(name.text);
+        self.names.entry(name.text).or_default().push((entity, self.declared.len()));
+        self.declared.push((name, entity));
     }
 
     fn leave_scope(&mut self, mark: usize) {
@@ -474,7 +484,7 @@ impl<'s> Translator<'s> {
     }
 
     /// A variable with values for its leaves, if there are any.
-    fn declare_local(&mut self, name: &'s str, ty: Type, values: Option<Vec<Value>>) {
+    fn declare_local(&mut self, name: Name<'s>, ty: Type, values: Option<Vec<Value>>) {
         let first = self.locals.len();
         for (i, ty) in self.leaves(ty).into_iter().enumerate() {
             let value = values.as_ref().map(|v| v[i]);
@@ -496,7 +506,29 @@ impl<'s> Translator<'s> {
     }
 
     fn entity(&self, name: &str) -> Option<Entity> {
-        self.names.get(name)?.last().copied()
+        self.names.get(name)?.last().map(|n| n.0)
+    }
+
+    /// What a name means that is used there.
+    fn used(&mut self, name: &str, span: Span) -> Option<Entity> {
+        let (entity, declared) = self.names.get(name)?.last().copied()?;
+        self.uses.push((span, declared));
+        Some(entity)
+    }
+
+    fn say_names(&mut self, names: &mut Names) {
+        for (name, entity) in &self.declared {
+            let text = match entity {
+                Entity::Local(ty, _) => format!("{} {}", self.show(*ty), name.text),
+                Entity::Function(f) => {
+                    let Known { ret, params, .. } = &self.functions[*f];
+                    let params: Vec<String> = params.iter().map(|&p| self.show(p)).collect();
+                    format!("{} {}({})", self.show(*ret), name.text, params.join(", "))
+                }
+            };
+            names.declarations.push(Declaration { place: name.span, text });
+        }
+        names.uses.append(&mut self.uses);
     }
 
     fn fault<T>(&mut self, diagnostic: nyala_base::Diagnostic) -> Done<T> {
@@ -505,7 +537,7 @@ impl<'s> Translator<'s> {
     }
 
     fn callee(&mut self, name: Name<'s>) -> Done<usize> {
-        match self.entity(name.text) {
+        match self.used(name.text, name.span) {
             Some(Entity::Function(function)) => Ok(function),
             Some(Entity::Local(ty, _)) => {
                 let shown = self.show(ty);
@@ -550,7 +582,7 @@ impl<'s> Translator<'s> {
         let mut params = vec![go];
         for &(ty, name) in &function.params {
             let vars = self.leaf_vars(ty, name.text, name.span);
-            self.declare_local(name.text, ty, Some(vars.iter().map(|&x| Value::Var(x)).collect()));
+            self.declare_local(name, ty, Some(vars.iter().map(|&x| Value::Var(x)).collect()));
             params.extend(vars);
         }
         let ty = self.fn_ty(&[function.ty]);
@@ -621,7 +653,7 @@ impl<'s> Translator<'s> {
         let generic = self.callee(*of)?;
         let stage = self.with_value(self.at, Value::Var(self.functions[generic].var));
         self.push(stage, Callee::Rest, vec![Value::Lam(lam)], vec![var], function.name.span);
-        self.declare(function.name.text, Entity::Function(known));
+        self.declare(function.name, Entity::Function(known));
         Ok(())
     }
 
@@ -645,12 +677,12 @@ impl<'s> Translator<'s> {
                         hint,
                     ));
                 }
-                self.declare(function.name.text, Entity::Function(known));
+                self.declare(function.name, Entity::Function(known));
             }
             FunctionBody::Special(of, args) => {
                 let made = self.special(function, *of, args, stage);
                 let known = self.known(function, true)?;
-                self.declare(function.name.text, Entity::Function(known));
+                self.declare(function.name, Entity::Function(known));
                 let var = self.functions[known].var;
                 self.push(stage, Callee::Rest, vec![Value::Lam(made?)], vec![var], span);
             }
@@ -658,14 +690,14 @@ impl<'s> Translator<'s> {
                 let inner = self.known(function, false)?;
                 let outer = self.known(function, true)?;
                 let mark = self.scope.len();
-                self.declare(function.name.text, Entity::Function(inner));
+                self.declare(function.name, Entity::Function(inner));
                 let (params, ret) = self.params(function);
                 self.functions[inner].go = Some(params[0]);
                 let own = self.stage_var();
                 let start = self.of_var(params[0]);
                 let made = self.function_body(function, statements, ret, (params, own, start));
                 self.leave_scope(mark);
-                self.declare(function.name.text, Entity::Function(outer));
+                self.declare(function.name, Entity::Function(outer));
                 let lam = made?;
                 let (fixed, var) = (self.functions[inner].var, self.functions[outer].var);
                 self.functions[outer].is_recursive = self.functions[inner].is_used;
@@ -700,7 +732,7 @@ impl<'s> Translator<'s> {
         }
         for (function, &known) in functions.iter().zip(&outer) {
             self.functions[known].is_recursive = true;
-            self.declare(function.name.text, Entity::Function(known));
+            self.declare(function.name, Entity::Function(known));
         }
         let lams = lams.into_iter().map(|l| l.map(Value::Lam)).collect::<Done<Vec<Value>>>()?;
         let (k, own) = (self.var("k", with, span), self.stage_var());
@@ -726,7 +758,7 @@ impl<'s> Translator<'s> {
         let mut vars = Vec::new();
         for other in functions {
             let inner = self.known(other, false)?;
-            self.declare(other.name.text, Entity::Function(inner));
+            self.declare(other.name, Entity::Function(inner));
             vars.push(self.functions[inner].var);
         }
         let inner = self.functions.len() - functions.len() + idx;

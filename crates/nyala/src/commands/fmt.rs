@@ -38,9 +38,15 @@ impl Fmt {
         for path in self.what.iter().chain(&of_package) {
             if super::is_standard_input(path) {
                 paths.push(path.clone());
-            } else if let Err(e) = super::test::collect(path, &mut paths) {
+                continue;
+            }
+            let mut found = Vec::new();
+            if let Err(e) = super::test::collect(path, &mut found) {
                 code = self.fail(&[cannot_read::error(path, &e.to_string())], &Sources::new());
             }
+            // Of a folder, what has a canonical form.
+            found.retain(|f| !path.is_dir() || !f.to_str().is_some_and(nyala_driver::is_staged));
+            paths.append(&mut found);
         }
         for path in &paths {
             code = code.max(self.file(path));
@@ -64,12 +70,10 @@ impl Fmt {
         let mut sources = Sources::new();
         let file = sources.add(name.clone(), text.clone());
         if nyala_driver::is_staged(&name) {
+            let ending = path.extension().map_or(String::new(), |e| e.to_string_lossy().into_owned());
+            let what = format!("canonical forms of files `.{ending}`");
             let hint = "only files in Impala are formatted";
-            let place = Span::new(file, 0, 0);
-            return self.fail(
-                &[limitation::not_supported(place, "canonical forms of programs in DeepCPS or Staged-C", hint)],
-                &sources,
-            );
+            return self.fail(&[limitation::not_supported(Span::new(file, 0, 0), &what, hint)], &sources);
         }
         let formatted = match nyala_syntax::format(file, &text) {
             Ok(formatted) => formatted,

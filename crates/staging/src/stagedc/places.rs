@@ -184,7 +184,7 @@ impl<'s> Translator<'s> {
             of = inner;
         }
         let ExprKind::Name(name) = of.kind else { return Ok(None) };
-        let (mut ty, mut first) = match self.entity(name) {
+        let (mut ty, mut first) = match self.used(name, of.span) {
             Some(Entity::Local(ty, first)) => (ty, first),
             Some(Entity::Function(_)) => return self.fault(staging_name::function(of.span, name)),
             None => return self.fault(staging_name::in_c(of.span, name)),

@@ -104,7 +104,7 @@ impl<'s> Translator<'s> {
                         Some(leaves.map(|((leaf, _), o)| self.named(o, &leaf, name.span)).collect())
                     }
                 };
-                self.declare_local(name.text, *ty, value);
+                self.declare_local(*name, *ty, value);
             }
             StatementKind::DeclareArray(element, name, n, value) => {
                 let ty = Type { pointers: element.pointers + 1, ..*element };
@@ -114,7 +114,7 @@ impl<'s> Translator<'s> {
                 if let Some(value) = value {
                     self.fill(array, *element, value)?;
                 }
-                self.declare_local(name.text, ty, Some(vec![array.value]));
+                self.declare_local(*name, ty, Some(vec![array.value]));
             }
             StatementKind::Function(function) => self.local_function(function)?,
             StatementKind::Assign(target, op, value) => self.assign(target, *op, value, span)?,

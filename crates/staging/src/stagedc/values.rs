@@ -29,7 +29,7 @@ impl<'s> Translator<'s> {
             ExprKind::Name("never") => return Ok(self.terms.stage(StageNode::Const(false))),
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => return Ok(self.always()),
             ExprKind::Name(name) => {
-                return match self.entity(name) {
+                return match self.used(name, expr.span) {
                     Some(Entity::Function(f)) if self.functions[f].is_foreign => Ok(self.always()),
                     Some(Entity::Function(f)) => Ok(self.of_var(self.functions[f].go.unwrap_or(self.functions[f].var))),
                     _ => self.stage_of_variable(expr),
@@ -265,7 +265,7 @@ impl<'s> Translator<'s> {
             return self.one(ty, operands, span);
         }
         if let (Base::Function(_), ExprKind::Name(name)) = (expected.base, &expr.kind)
-            && let Some(Entity::Function(f)) = self.entity(name)
+            && let Some(Entity::Function(f)) = self.used(name, span)
         {
             return self.function_value(f, expected, span);
         }
@@ -628,7 +628,7 @@ impl<'s> Translator<'s> {
         span: Span,
     ) -> Done<(Type, Vec<Operand>)> {
         let ExprKind::Name(text) = callee.kind else { return self.call_value(callee, args, name, span) };
-        let entity = self.entity(text);
+        let entity = self.used(text, callee.span);
         if let (None, Some(prim)) = (entity, Self::builtin(text)) {
             self.arguments(span, args.len(), prim.n_operands())?;
             let mut operands = Vec::new();

@@ -96,7 +96,7 @@ fn the_page_shows_what_is_left() {
             shown.push(language);
         }
     }
-    assert_eq!(shown, ["stagedc", "deepcps"]);
+    assert_eq!(shown, ["stagedc", "stagedc", "deepcps"]);
 }
 
 /// The first program of an explanation has the fault, the one under `## Instead` does not.

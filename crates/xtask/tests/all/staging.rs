@@ -372,9 +372,6 @@ fn what_has_no_canonical_form_is_not_formatted() {
     let output = nyala(&["fmt".as_ref(), path.as_os_str()], 20);
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    assert!(
-        text.contains("error[limitation]: canonical forms of programs in DeepCPS or Staged-C are not supported yet"),
-        "{text}"
-    );
+    assert!(text.contains("error[limitation]: canonical forms of files `.deepcps` are not supported yet"), "{text}");
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), POWER);
 }
