@@ -188,6 +188,10 @@ impl Terms {
         self.bodies[body.0 as usize].1
     }
 
+    pub fn n_lams(&self) -> usize {
+        self.lams.len()
+    }
+
     pub fn n_bodies(&self) -> usize {
         self.bodies.len()
     }
