@@ -2,6 +2,8 @@
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
 
+pub(crate) mod compiled;
+
 use crate::Options;
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
@@ -61,6 +63,7 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
 pub(crate) fn lower(program: &Program, report: &mut Report, options: &Options, world: &mut World) {
     let left = evaluate::evaluate(program.clone(), Limits::times(options.pe_budget), &mut report.sink);
     if let Some(mut left) = left {
+        left.first_site = compiled::register(program, report, options);
         residual::lower(&mut left, world, &mut report.sink);
     }
 }

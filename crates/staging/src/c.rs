@@ -6,7 +6,7 @@
 //! ```text
 //! file      = {struct | function | ["extern"] type name "(" [parameter {"," parameter}] ")" ";"}
 //! struct    = "struct" name "{" {type declarator ";"} "}" ";"
-//! function  = type name "(" [parameter {"," parameter}] ")" ( block | "=" name "<" [value {"," value}] ">" ";" )
+//! function  = type name "(" [parameter {"," parameter}] ")" ( block | "=" ["compile"] name "<" [value {"," value}] ">" ";" )
 //! type      = ("void" | "bool" | "int" | "float" | "double" | "stage" | "struct" name) {"*" | "[" "]"}
 //! declarator = name | "(" "*" name ")" "(" [parameter {"," parameter}] ")"
 //! parameter = type [declarator ["[" "]"]]        // a name is missing in types of functions only
@@ -112,6 +112,8 @@ pub enum FunctionBody<'s> {
     Foreign,
     /// `= f<…>`
     Special(Name<'s>, Vec<Expr<'s>>),
+    /// `= compile f<…>`: made while the program runs.
+    Compiled(Name<'s>, Vec<Expr<'s>>),
 }
 
 #[derive(Debug)]
@@ -464,11 +466,13 @@ impl<'s> Parser<'s, '_> {
             self.expect(";")?;
             FunctionBody::Foreign
         } else if self.eat("=") {
+            let is_compiled = self.at("compile") && self.ahead(1).kind == Kind::Name;
+            self.pos += usize::from(is_compiled);
             let of = self.name()?;
             self.expect("<")?;
             let args = self.list(">", |p| p.chain(ADDITIVE))?;
             self.expect(";")?;
-            FunctionBody::Special(of, args)
+            if is_compiled { FunctionBody::Compiled(of, args) } else { FunctionBody::Special(of, args) }
         } else {
             self.expect("{")?;
             FunctionBody::Block(self.nested(Self::block)?)

@@ -87,7 +87,14 @@ pub(crate) fn read_named(sources: &Sources, file: FileId, Said { sink, names }: 
     sink.diagnostics.append(&mut reader.faults.diagnostics);
     let Reader { terms, exports, types, var_types: of_vars, places, .. } = reader;
     let signatures = Signatures { types, error: basic[ERROR], of_vars, places };
-    body.ok().filter(|_| !failed).map(|body| Program { terms, body, exports, signatures, in_order: false })
+    body.ok().filter(|_| !failed).map(|body| Program {
+        terms,
+        body,
+        exports,
+        signatures,
+        sites: Vec::new(),
+        in_order: false,
+    })
 }
 
 /// A fault of the grammar, which is reported.

@@ -28,7 +28,7 @@
 //! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `test`, `build`, `emit` and `explain` take files
 //! `.deepcps` and `.stagedc`.
 //!
-//! **Limitations.** There is no `compile` at run time. `int` has 32 bits. In DeepCPS, an integer literal is a `float` only where that is known when it is read. Files in Staged-C are one program,
+//! **Limitations.** `compile` is Staged-C's, and needs native code in memory (`crates/driver/src/staged/compiled.rs`). `int` has 32 bits. In DeepCPS, an integer literal is a `float` only where that is known when it is read. Files in Staged-C are one program,
 //! those in DeepCPS one each: code of one is not executed early in another. There is no `nyala fmt` or `doc`, and no C header. A residual
 //! body of DeepCPS that would have to run before what is around it does not become code. Memory of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]

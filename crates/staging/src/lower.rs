@@ -19,8 +19,14 @@ use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, 
 use crate::types::{MAX_LEAVES, Ty, TyNode};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Sink, Span};
-use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, TyKind, Val, World};
+use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, TyKind, Val, World, callbacks};
 use rustc_hash::FxHashMap;
+
+/// The symbols of what makes a function while the program runs: it takes the number of the [`Site`](crate::program::Site) and gives an address. The values come before, one by one, by
+/// the others: an `int`, a `float`, a `double`, a `bool`.
+pub const COMPILE: &str = "nyala.compile";
+pub const COMPILE_VALUES: [&str; 4] =
+    ["nyala.compile.int", "nyala.compile.float", "nyala.compile.double", "nyala.compile.bool"];
 
 /// How deep function types nest in the graph.
 const MAX_TYPE_DEPTH: usize = 50;
@@ -46,6 +52,8 @@ struct Lowering<'r> {
     declared: FxHashMap<String, Vec<Cont>>,
     /// Groups of functions that call each other, by the names of what calls another function with them.
     groups: FxHashMap<Var, Vec<Val>>,
+    /// Calls that make a function while the program runs, with their numbers.
+    sites: FxHashMap<Var, i32>,
     /// Functions that several places have, with what they became.
     shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
@@ -77,6 +85,7 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         ret: None,
         declared,
         groups: FxHashMap::default(),
+        sites: residual.sites.iter().zip(residual.first_site..).map(|(s, i)| (s.var, i)).collect(),
         shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
@@ -215,6 +224,53 @@ impl Lowering<'_> {
         args.insert(0, mem);
         args.push(self.value(then, span)?);
         self.world.define(k, callee, &args);
+        Ok(())
+    }
+
+    /// Hands the values over that a function is made for, and goes on with it. It is at an address, called by C's convention.
+    fn compile(&mut self, mut k: Cont, mut mem: Val, site: i32, args: &[Value], span: Span) -> Lowered<()> {
+        let Some((&then, values)) = args.split_last() else { return Err(Box::new(stuck_body::not_callable(span))) };
+        let made = match then {
+            Value::Lam(lam) => self.terms.lam_node(lam).params.first().map(|&x| (self.signatures.ty(self.terms, x), x)),
+            Value::Var(x) => match self.signatures.of(self.terms, x) {
+                TyNode::Fn(params) => params.first().map(|&ty| (ty, x)),
+                _ => None,
+            },
+            Value::Const(_) => None,
+        };
+        let Some((ty, of)) = made else { return Err(Box::new(stuck_body::not_callable(span))) };
+        let ty = self.ty(ty, of, 0)?;
+        let (mem_ty, int) = (self.world.types.mem(), self.world.types.i32());
+        let done = self.world.types.cn(&[mem_ty]);
+        for &value in values {
+            let val = self.value(value, span)?;
+            let symbol = match self.world.prim(val) {
+                Some(Scalar::I32) => COMPILE_VALUES[0],
+                Some(Scalar::F32) => COMPILE_VALUES[1],
+                Some(Scalar::F64) => COMPILE_VALUES[2],
+                _ => COMPILE_VALUES[3],
+            };
+            let of_val = self.world.ty(val);
+            let takes = self.world.types.cn(&[mem_ty, of_val, done]);
+            let callee = self.foreign(symbol, takes, span)?;
+            let next = self.world.declare("k", done, &["m"]);
+            let next_val = self.world.cont_val(next);
+            self.world.define(k, callee, &[mem, val, next_val]);
+            (k, mem) = (next, self.world.param(next, 0));
+        }
+        let (code, environment) = callbacks::addresses(&mut self.world.types);
+        let done = self.world.types.cn(&[mem_ty, code]);
+        let takes = self.world.types.cn(&[mem_ty, int, done]);
+        let callee = self.foreign(COMPILE, takes, span)?;
+        let next = self.world.declare("compiled", done, &["m", "address"]);
+        let (site, next_val) = (self.world.lit_i32(site), self.world.cont_val(next));
+        self.world.define(k, callee, &[mem, site, next_val]);
+        let address = self.world.param(next, 1);
+        let environment = self.world.op_ty(Op::Bitcast, environment, &[address]);
+        let function = callbacks::of_address(self.world, ty, address, environment);
+        let then = self.value(then, span)?;
+        let mem = self.world.param(next, 0);
+        self.world.define(next, then, &[mem, function]);
         Ok(())
     }
 
@@ -552,6 +608,11 @@ impl Lowering<'_> {
                 )));
             }
             match node {
+                BodyNode::Apply { callee: Value::Const(Const::Foreign(x)), args, .. }
+                    if let Some(&site) = self.sites.get(&x) =>
+                {
+                    return self.compile(k, mem, site, &args, span);
+                }
                 BodyNode::Fix { var, lam, rest, .. } if let Some(functions) = self.group_of(lam) => {
                     self.times.insert(var, time);
                     let functions = functions.iter().map(|&f| self.value(f, span)).collect::<Lowered<Vec<Val>>>()?;

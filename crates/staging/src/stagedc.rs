@@ -28,6 +28,8 @@
 //!
 //! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
 //!
+//! **Functions that are made while the program runs.** `compile` is a call of other code, which gives a function ([`Site`]).
+//!
 //! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
 //!
 //! **What waits for a function.** Evaluation looks for active bodies in all that follows when something is bound that stages depend on. So stages mention functions above only where they must: in what may
@@ -39,13 +41,14 @@ use crate::c::{
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::names::{Declaration, Names};
 use crate::prim::Prim;
-use crate::program::{Export, Program, Said, Signatures};
+use crate::program::{Export, Program, Said, Signatures, Site};
 use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod compiled;
 mod order;
 mod places;
 mod statements;
@@ -91,6 +94,7 @@ pub(crate) fn read(sources: &Sources, files: &[FileId], Said { sink, names }: Sa
         ret: None,
         has_labels: false,
         loops: Vec::new(),
+        sites: Vec::new(),
         faults: Sink::default(),
     };
     let end = Span::new(file, sources.text(file).len(), sources.text(file).len());
@@ -101,10 +105,10 @@ pub(crate) fn read(sources: &Sources, files: &[FileId], Said { sink, names }: Sa
     let failed = translator.faults.has_errors();
     sink.diagnostics.append(&mut translator.faults.diagnostics);
     let error = translator.types.add(TyNode::Error);
-    let Translator { terms, types, of_vars, places, .. } = translator;
+    let Translator { terms, types, of_vars, places, sites, .. } = translator;
     let (body, exports) = body;
     let signatures = Signatures { types, error, of_vars, places };
-    (!failed).then_some(Program { terms, body, exports, signatures, in_order: true })
+    (!failed).then_some(Program { terms, body, exports, signatures, sites, in_order: true })
 }
 
 /// A fault, which is reported.
@@ -241,6 +245,7 @@ struct Translator<'s> {
     /// A statement of the function has a label.
     has_labels: bool,
     loops: Vec<Loop>,
+    sites: Vec<Site>,
     faults: Sink,
 }
 
@@ -639,6 +644,9 @@ impl<'s> Translator<'s> {
     }
 
     fn local_function(&mut self, function: &Function<'s>) -> Done<()> {
+        if let FunctionBody::Compiled(of, args) = &function.body {
+            return self.compiled(function, *of, args);
+        }
         let FunctionBody::Special(of, args) = &function.body else {
             return self.fault(limitation::not_supported(
                 function.name.span,
@@ -685,6 +693,10 @@ impl<'s> Translator<'s> {
                 self.declare(function.name, Entity::Function(known));
                 let var = self.functions[known].var;
                 self.push(stage, Callee::Rest, vec![Value::Lam(made?)], vec![var], span);
+            }
+            FunctionBody::Compiled(..) => {
+                let hint = "leave out `compile`: the function is compiled with the program";
+                return self.fault(limitation::not_supported(span, "functions of a file by `compile`", hint));
             }
             FunctionBody::Block(statements) => {
                 let inner = self.known(function, false)?;

@@ -36,8 +36,8 @@ pub fn exported(span: Span, name: &str) -> Diagnostic {
 pub fn compile(span: Span) -> Diagnostic {
     limitation::not_supported(
         span,
-        "functions that are compiled while the program runs, by `compile`",
-        "stage the function on what is known earlier: it is compiled with the program",
+        "calls of `compile`",
+        "in Staged-C, a function declares that it is compiled while the program runs: `int g(int x) = compile f<x, n>;`",
     )
 }
 

@@ -59,7 +59,7 @@ fn mentioned(function: &Function, idx: &FxHashMap<&str, usize>) -> Vec<usize> {
     let mut statements: Vec<&Statement> = Vec::new();
     match &function.body {
         FunctionBody::Foreign => (),
-        FunctionBody::Special(of, args) => {
+        FunctionBody::Special(of, args) | FunctionBody::Compiled(of, args) => {
             note(of.text);
             exprs.extend(args);
         }
@@ -70,7 +70,7 @@ fn mentioned(function: &Function, idx: &FxHashMap<&str, usize>) -> Vec<usize> {
         match &statement.kind {
             StatementKind::Block(block) => statements.extend(block),
             StatementKind::Function(inner) => {
-                if let FunctionBody::Special(of, args) = &inner.body {
+                if let FunctionBody::Special(of, args) | FunctionBody::Compiled(of, args) = &inner.body {
                     note(of.text);
                     exprs.extend(args);
                 }

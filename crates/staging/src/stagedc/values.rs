@@ -664,7 +664,7 @@ impl<'s> Translator<'s> {
         let Known { ret, ref params, var, is_foreign, is_bound_above, .. } = self.functions[function];
         let params = params.clone();
         let callee = if is_foreign { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
-        let waits = !is_foreign && !(is_bound_above && !self.is_early(self.at));
+        let waits = !(is_foreign || is_bound_above && !self.is_early(self.at));
         self.call_of((callee, waits), (ret, &params, is_foreign), args, name, span)
     }
 

@@ -181,6 +181,25 @@ fn a_program_has_several_files() {
     assert!(said.contains("error[staging-name]") && said.contains("again.deepcps:1:"), "{said}");
 }
 
+/// A function is made of what is known when the program runs, if its compiler is there.
+#[test]
+fn functions_are_made_while_a_program_runs() {
+    let program = root().join("crates/staging/tests/stagedc/compiled.stagedc");
+    let output = run(&["run"], &program);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!((&*printed, output.status.code()), ("729\n64\n729\n7.5\n", Some(7)), "{}", stderr(&output));
+    let folder = Folder::new("staging-compile");
+    let out = folder.path("out").display().to_string();
+    for args in [&["run", "--engine", "interp"][..], &["run", "--engine", "c"], &["build", "-o", &out]] {
+        let said = stderr(&run(args, &program));
+        assert!(said.contains("error[limitation]: functions that are made by `compile`"), "{args:?}: {said}");
+    }
+    let text = "int f(int n) { @n: int m = 12 / n; @f: return m; }\nint main() { int n = 0; int g() = compile f<n>; return g(); }\n";
+    let output = run(&["run"], &file(&folder, "zero.stagedc", text));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("error[stuck-body]: `/` divides by zero"), "{}", stderr(&output));
+}
+
 #[test]
 fn queries_and_test_functions_are_tests() {
     let program = root().join("crates/staging/tests/stagedc/queries.stagedc");
