@@ -7,7 +7,7 @@ pub(crate) mod compiled;
 use crate::Options;
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
-use nyala_base::{FileId, Id, Sink, Sources, Span};
+use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
 pub use nyala_staging::names::Names;
 use nyala_staging::program::{Callable, Program};
@@ -40,6 +40,19 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
 /// The programs of the files, none if something is wrong with grammar, names and types, which is reported.
 pub(crate) fn check(report: &mut Report) -> Vec<Program> {
     nyala_staging::read(&report.sources, &files(report), &mut report.sink).unwrap_or_default()
+}
+
+/// Whether files of that name have a canonical form: those in Impala and Staged-C.
+pub fn has_form(name: &str) -> bool {
+    !is_staged(name) || name.ends_with(".stagedc")
+}
+
+/// The canonical form of a file in Staged-C.
+///
+/// # Errors
+/// The text does not follow the grammar.
+pub fn format(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
+    nyala_staging::format::format(file, text)
 }
 
 /// What names mean in a program's files of these languages.

@@ -46,6 +46,7 @@ use nyala_driver::Options;
 use nyala_driver::files::identity;
 use nyala_driver::front::FrontEnd;
 use nyala_driver::packages;
+use nyala_driver::staged;
 use positions::{Lines, path_of, uri_of};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -524,11 +525,12 @@ impl Server<'_> {
 
     fn format(&self, p: lsp_types::DocumentFormattingParams) -> Answer {
         let (path, text) = self.text_of(&p.text_document.uri)?;
-        if is_staged(&path) {
+        if path.to_str().is_some_and(|name| !staged::has_form(name)) {
             return Ok(Value::Null);
         }
+        let format = if is_staged(&path) { staged::format } else { nyala_syntax::format };
         let file = nyala_base::Sources::new().add(path.display().to_string(), "");
-        match nyala_syntax::format(file, &text) {
+        match format(file, &text) {
             Ok(formatted) => Ok(to_value(queries::difference(&text, &formatted))),
             // The diagnostics say why.
             Err(_) => Ok(Value::Null),

@@ -37,6 +37,7 @@ pub mod c;
 pub mod deepcps;
 pub mod diagnostics;
 pub mod evaluate;
+pub mod format;
 mod lexer;
 pub mod lower;
 pub mod machine;

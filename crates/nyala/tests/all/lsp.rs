@@ -428,7 +428,7 @@ fn programs_in_deepcps_and_staged_c() {
             "textDocument/formatting",
             json!({ "textDocument": { "uri": file.uri }, "options": { "tabSize": 4, "insertSpaces": true } })
         ),
-        Value::Null
+        json!([])
     );
     let text = text.replace("n * 2", "m * 2");
     client.change(&file, 2, json!([{ "text": text }]));

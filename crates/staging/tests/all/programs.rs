@@ -74,6 +74,24 @@ fn machine_does_what_the_rules_say_of_programs() {
     assert_eq!(too_deep, ["ackermann.deepcps", "error_forever.deepcps"]);
 }
 
+/// A program has the canonical form of itself in that form, and with other blanks; its tokens are the same, which `format` sees to.
+#[test]
+fn programs_are_formatted() {
+    for (name, text) in programs().into_iter().filter(|(n, _)| n.ends_with(".stagedc")) {
+        let mut sources = Sources::new();
+        let file = sources.add(&*name, &*text);
+        let Ok(formatted) = nyala_staging::format::format(file, &text) else { continue };
+        assert_eq!(nyala_staging::format::format(file, &formatted).ok().as_deref(), Some(&*formatted), "{name}");
+        // Without any blank that is not needed, and with too many.
+        let loose = |line: &str| match line.contains(['"', '/']) {
+            true => format!("{line} \n"),
+            false => format!("   {} \n", line.replace(' ', "  ")),
+        };
+        let loose: String = text.lines().map(loose).collect();
+        assert_eq!(nyala_staging::format::format(file, &loose).ok().as_deref(), Some(&*formatted), "{name}");
+    }
+}
+
 /// Programs of the page, and the functions that it shows behind them.
 #[test]
 fn the_page_shows_what_is_left() {

@@ -393,4 +393,10 @@ fn what_has_no_canonical_form_is_not_formatted() {
     let text = stderr(&output);
     assert!(text.contains("error[limitation]: canonical forms of files `.deepcps` are not supported yet"), "{text}");
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), POWER);
+    // In a folder, it is passed over.
+    let c = folder.write("c.stagedc", "int f (int*a){\n@a :if(a[0]<2) // two\nreturn -1 ;\nreturn 0;}\n");
+    let output = nyala(&["fmt".as_ref(), folder.path(".").as_os_str()], 20);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let expected = "int f(int* a) {\n  @a: if (a[0] < 2) // two\n    return -1;\n  return 0; }\n";
+    assert_eq!(std::fs::read_to_string(&c).expect("the file"), expected);
 }
