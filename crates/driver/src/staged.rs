@@ -1,4 +1,5 @@
-//! Programs in DeepCPS and Staged-C, files `.deepcps` and `.stagedc`: what is left of one after its early stages becomes the graph that an Impala program would.
+//! Programs in DeepCPS and Staged-C, files `.deepcps` and `.stagedc`: what is left of one after its early stages becomes the graph
+//! that an Impala program would.
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
 

@@ -1,7 +1,7 @@
 //! The part of C that languages here share: syntax trees, and their grammar.
 //!
-//! Separate from Staged-C, which gives the trees a meaning, so that another language with C's syntax can give them another. What is only Staged-C's are
-//! labels, the type `stage`, `*` as a value, and functions that are others with arguments.
+//! Separate from Staged-C, which gives the trees a meaning, so that another language with C's syntax can give them another. What is
+//! only Staged-C's are labels, the type `stage`, `*` as a value, and functions that are others with arguments.
 //!
 //! ```text
 //! file      = {struct | function | ["extern"] type name "(" [parameter {"," parameter}] ")" ";"}
@@ -18,8 +18,9 @@
 //! value     = expression ["?" value ":" value]
 //! ```
 //!
-//! Expressions are C's, with `{1, 2}` for constant arrays and for structs where one is expected, `"text"`, and types called as functions for conversions, `float(n)`, besides `(float) n`. Operators in a row are a
-//! list, so only parentheses, brackets, statements within each other and signs before an operand recurse, to a limit.
+//! Expressions are C's, with `{1, 2}` for constant arrays and for structs where one is expected, `"text"`, and types called as
+//! functions for conversions, `float(n)`, besides `(float) n`. Operators in a row are a list, so only parentheses, brackets,
+//! statements within each other and signs before an operand recurse, to a limit.
 
 use crate::diagnostics::staging_syntax;
 use crate::lexer::{C, Kind, Token, tokens};

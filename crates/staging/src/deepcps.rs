@@ -1,7 +1,7 @@
 //! DeepCPS (section 4, Figure 3): text to a term of the calculus, with names and types, in one pass.
 //!
-//! One pass, since a call's continuation is what follows it: a long program nests deep, but is read as a list. Calls whose last argument is still to
-//! be read wait in a list, and become terms from the last to the first. Only braces recurse, to a limit.
+//! One pass, since a call's continuation is what follows it: a long program nests deep, but is read as a list. Calls whose last
+//! argument is still to be read wait in a list, and become terms from the last to the first. Only braces recurse, to a limit.
 //!
 //! ```text
 //! body   = ["@" stage ":"] ( call | "let" ["[" name "]"] name (function | atom) body | "fix" ["def"] name function body
@@ -18,16 +18,19 @@
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
 //!
-//! **Natural staging.** A body without `@` is staged on the implicit stage of the function that it is the body of, the program's is ⊤.
+//! **Natural staging.** A body without `@` is staged on the implicit stage of the function that it is the body of, the program's is
+//! ⊤.
 //!
-//! **Names of `fix`.** `let f` of a function that calls itself is a `fix`, in whose body `let` binds `f` as soon as it is known. By the rules, code within
-//! a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that name, too, and what follows
-//! `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
+//! **Names of `fix`.** `let f` of a function that calls itself is a `fix`, in whose body `let` binds `f` as soon as it is known. By
+//! the rules, code within a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that
+//! name, too, and what follows `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
 //!
-//! **Aggregates.** `[x, y]` is a function that calls another one with its parts, `(k) { k x y }`, and its type `[A, B]` is `fn[fn[A, B]]`. So an aggregate is known although its parts
-//! are not, and it is taken apart by a call: `point (x, y)`. An array of aggregates is one of tuples, `field` and `put_field` load and store a part of an element.
+//! **Aggregates.** `[x, y]` is a function that calls another one with its parts, `(k) { k x y }`, and its type `[A, B]` is
+//! `fn[fn[A, B]]`. So an aggregate is known although its parts are not, and it is taken apart by a call: `point (x, y)`. An array
+//! of aggregates is one of tuples, `field` and `put_field` load and store a part of an element.
 //!
-//! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are executed when the program runs.
+//! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are
+//! executed when the program runs.
 //!
 //! **The end.** A file may end with `let`s: it exports what they bound. Otherwise `exit` says what its results are.
 

@@ -1,7 +1,8 @@
-//! Staged-C in its canonical form: blanks between tokens, indentation, blank lines. Line ends stay where they are, and comments between the tokens where they stand.
+//! Staged-C in its canonical form: blanks between tokens, indentation, blank lines. Line ends stay where they are, and comments
+//! between the tokens where they stand.
 //!
-//! Separate from the grammar, since a text is formatted by its tokens: what a bracket or a `*` is, is told by the tokens around it. A text whose tokens would change is
-//! left as it is.
+//! Separate from the grammar, since a text is formatted by its tokens: what a bracket or a `*` is, is told by the tokens around it.
+//! A text whose tokens would change is left as it is.
 //!
 //! ```text
 //! int f (int*a){

@@ -7,7 +7,7 @@
 //! expression is true, and it is executed when nothing below it is active. So code runs under functions that nobody has called yet, which is
 //! partial evaluation; what stays when nothing is active is the residual program. Each function has a stage of its own, which its call binds.
 //!
-//! **Two evaluators.** [`reference`] is the rules as they are written, [`machine`] does the same in time linear in the steps, by closures; its header is the
+//! **Two evaluators.** [`reference`](mod@reference) is the rules as they are written, [`machine`] does the same in time linear in the steps, by closures; its header is the
 //! design. Random programs compare them: residual terms, executed bodies, rounds, and what is stuck. Both end within [`Limits`]. Nothing is
 //! executed twice and no order is chosen: two bodies of which none is within the other can't influence each other. So the residual program
 //! depends on nothing but the rules.

@@ -2,14 +2,16 @@
 //!
 //! Separate from the evaluator, which needs no types.
 //!
-//! A lambda becomes a continuation, a call a jump, and a built-in function an operation. Stages are left out: at run time a function is called with values for all
-//! its parameters, so its whole body is active. By the rules the deepest body is executed first then. Bodies stay where they stand, so one that does not wait for
-//! what the function just around it binds runs later than by the rules. That does not show if it computes a number, nor if it loads one and no call or store
-//! is between; otherwise it is a `limitation`. A body that is not active even then never runs, which is an error.
+//! A lambda becomes a continuation, a call a jump, and a built-in function an operation. Stages are left out: at run time a
+//! function is called with values for all its parameters, so its whole body is active. By the rules the deepest body is executed
+//! first then. Bodies stay where they stand, so one that does not wait for what the function just around it binds runs later than
+//! by the rules. That does not show if it computes a number, nor if it loads one and no call or store is between; otherwise it is a
+//! `limitation`. A body that is not active even then never runs, which is an error.
 //!
-//! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which takes at most one number or `bool`, their result.
-//! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
-//! A program that ends with `exit n` is a function `main` with that result, which does what waits before.
+//! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which
+//! takes at most one number or `bool`, their result. A function that other code of the program uses may be meant for that code
+//! only: it is not exported if its code can't run at run time. A program that ends with `exit n` is a function `main` with that
+//! result, which does what waits before.
 
 use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
@@ -22,8 +24,8 @@ use nyala_base::{Diagnostic, Id, Sink, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, TyKind, Val, World, callbacks};
 use rustc_hash::FxHashMap;
 
-/// The symbols of what makes a function while the program runs: it takes the number of the [`Site`](crate::program::Site) and gives an address. The values come before, one by one, by
-/// the others: an `int`, a `float`, a `double`, a `bool`.
+/// The symbols of what makes a function while the program runs: it takes the number of the [`Site`](crate::program::Site) and gives
+/// an address. The values come before, one by one, by the others: an `int`, a `float`, a `double`, a `bool`.
 pub const COMPILE: &str = "nyala.compile";
 pub const COMPILE_VALUES: [&str; 4] =
     ["nyala.compile.int", "nyala.compile.float", "nyala.compile.double", "nyala.compile.bool"];
@@ -551,8 +553,8 @@ impl Lowering<'_> {
         self.times.extend(lam.params.iter().chain([&lam.stage]).map(|&x| (x, time)));
     }
 
-    /// Goes on with the body of a function that is called from a body which runs at `time`: that body has been executed there, so it is now, or
-    /// it was, if nothing kept it from running before those around it.
+    /// Goes on with the body of a function that is called from a body which runs at `time`: that body has been executed there, so
+    /// it is now, or it was, if nothing kept it from running before those around it.
     fn enter(&mut self, time: u32, lam: &LamNode) -> Body {
         let time = if time == self.now {
             self.now += 1;

@@ -2,8 +2,8 @@
 //!
 //! Separate, since it is one table for names, types and both evaluators.
 //!
-//! A built-in function `p v̄ k` goes on with `k r`, where `r` is its result. It takes one step of evaluation, which is that `δ` rule; the call of
-//! the continuation is another.
+//! A built-in function `p v̄ k` goes on with `k r`, where `r` is its result. It takes one step of evaluation, which is that `δ`
+//! rule; the call of the continuation is another.
 
 use crate::term::{Const, Terms};
 
@@ -76,7 +76,8 @@ prims! {
     PutField, "put_field";
     /// `local n`: a new array of so many elements, which have no values yet. It ends with the function that has it.
     Local, "local";
-    /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when they run.
+    /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when
+    /// they run.
     Print, "print";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";

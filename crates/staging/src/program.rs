@@ -39,7 +39,8 @@ pub fn is_staged(name: &str) -> bool {
     LANGUAGES.iter().any(|l| name.ends_with(l.0))
 }
 
-/// Reads files, as DeepCPS unless their names say something else. Those in Staged-C are one program, those in DeepCPS one each. `None`: what is wrong is in the sink.
+/// Reads files, as DeepCPS unless their names say something else. Those in Staged-C are one program, those in DeepCPS one each.
+/// `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Vec<Program>> {
     read_named(sources, files, Said { sink, names: None })
 }
@@ -76,13 +77,13 @@ pub struct Program {
     pub signatures: Signatures,
     /// Where the program makes functions while it runs.
     pub sites: Vec<Site>,
-    /// Bodies of the residual program that are active at the same time run in the order of their places, as Staged-C has it; otherwise the
-    /// deepest runs first. Evaluation executes nothing that has effects, so that its own order does not matter.
+    /// Bodies of the residual program that are active at the same time run in the order of their places, as Staged-C has it;
+    /// otherwise the deepest runs first. Evaluation executes nothing that has effects, so that its own order does not matter.
     pub in_order: bool,
 }
 
-/// Where a program makes a function while it runs: `T g(params) = compile f<args>;`. In the calculus it is a call of other code with the arguments that
-/// are values then, whose continuation takes the function.
+/// Where a program makes a function while it runs: `T g(params) = compile f<args>;`. In the calculus it is a call of other code
+/// with the arguments that are values then, whose continuation takes the function.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// What is called.
@@ -93,7 +94,8 @@ pub struct Site {
     args: Vec<Option<String>>,
 }
 
-/// The name of the function that a [`Site`]'s text declares. C's convention of calls by address puts an environment before the parameters.
+/// The name of the function that a [`Site`]'s text declares. C's convention of calls by address puts an environment before the
+/// parameters.
 pub const COMPILED: &str = "nyala_compiled";
 
 impl Site {

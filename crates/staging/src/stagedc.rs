@@ -1,39 +1,50 @@
 //! Staged-C (section 5): functions in a part of C, with labels that say when a statement is executed, to a term of the calculus.
 //!
-//! Separate from [`c`](crate::c), which knows the grammar, and from DeepCPS, which has the same terms for another text. Here are functions, and bodies as they are made.
+//! Separate from [`c`](crate::c), which knows the grammar, and from DeepCPS, which has the same terms for another text. Here are
+//! functions, and bodies as they are made.
 //!
-//! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the function, a label `f` means `go`.
-//! `g = f<args>` passes on the `go` of `g`, so that of `f` only what waits for known values is executed before somebody calls `g`.
+//! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the
+//! function, a label `f` means `go`. `g = f<args>` passes on the `go` of `g`, so that of `f` only what waits for known values is
+//! executed before somebody calls `g`.
 //!
-//! **Their order.** Functions are made in an order in which those that a function mentions come first. Functions that mention each other are one `fix`, of a function that calls another one with all of them:
-//! `fix all = λ(k). k f g`. The body of each is within a call of `all`, which binds their names. Such a group costs two more steps for each call.
+//! **Their order.** Functions are made in an order in which those that a function mentions come first. Functions that mention each
+//! other are one `fix`, of a function that calls another one with all of them: `fix all = λ(k). k f g`. The body of each is within
+//! a call of `all`, which binds their names. Such a group costs two more steps for each call.
 //!
-//! **When a statement is executed.** Without a label, after the statement before it in the text (`*`), the first one at `go`. With a label, when that is true. A statement becomes
-//! calls in a row, each within the continuation of the one before it. An operation waits for the statement's stage and its operands. A call, `return` and a copy
-//! wait for the stage only: what they pass on may be unknown. So `*` is the stage of the continuation of the statement's last call.
+//! **When a statement is executed.** Without a label, after the statement before it in the text (`*`), the first one at `go`. With
+//! a label, when that is true. A statement becomes calls in a row, each within the continuation of the one before it. An operation
+//! waits for the statement's stage and its operands. A call, `return` and a copy wait for the stage only: what they pass on may be
+//! unknown. So `*` is the stage of the continuation of the statement's last call.
 //!
-//! **Where control goes on.** A block ends, a loop goes on, a `void` function returns when the statements before the first label in it have been executed. What is behind
-//! a label is executed for itself. So a loop is unrolled although what has a label in it waits. What follows the loop has as its `*` that of the last statement of the last turn: loops pass this stage on, as `sfor` of Listing 8 does.
+//! **Where control goes on.** A block ends, a loop goes on, a `void` function returns when the statements before the first label in
+//! it have been executed. What is behind a label is executed for itself. So a loop is unrolled although what has a label in it
+//! waits. What follows the loop has as its `*` that of the last statement of the last turn: loops pass this stage on, as `sfor` of
+//! Listing 8 does.
 //!
-//! **The earlier statement first.** A statement whose label is that of an earlier one in its block is staged on the earlier one. In general the order of statements is that of places in the term,
-//! and evaluation executes nothing that has effects. So a residual program runs in the order of its places ([`Program::in_order`]).
+//! **The earlier statement first.** A statement whose label is that of an earlier one in its block is staged on the earlier one. In
+//! general the order of statements is that of places in the term, and evaluation executes nothing that has effects. So a residual
+//! program runs in the order of its places ([`Program::in_order`]).
 //!
-//! **Structs.** A variable of a struct is one variable of the calculus for each *leaf*: a field that is a number, a pointer, a stage or a function, or such a field of a field. So some fields may be known
-//! and others not. Functions take and return leaves. In memory, a struct is the tuple of its fields; `field` and `put_field` load and store a leaf.
+//! **Structs.** A variable of a struct is one variable of the calculus for each *leaf*: a field that is a number, a pointer, a
+//! stage or a function, or such a field of a field. So some fields may be known and others not. Functions take and return leaves.
+//! In memory, a struct is the tuple of its fields; `field` and `put_field` load and store a leaf.
 //!
-//! **Functions as values.** A pointer to a function is bound to the function. Its call is that of a variable, which is executed early where it is known.
+//! **Functions as values.** A pointer to a function is bound to the function. Its call is that of a variable, which is executed
+//! early where it is known.
 //!
-//! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go on, are functions that take the
-//! assigned variables.
+//! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go
+//! on, are functions that take the assigned variables.
 //!
 //! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
 //!
 //! **Functions that are made while the program runs.** `compile` is a call of other code, which gives a function ([`Site`]).
 //!
-//! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
+//! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params
+//! return`, the call executed as soon as `f` is bound.
 //!
-//! **What waits for a function.** Evaluation looks for active bodies in all that follows when something is bound that stages depend on. So stages mention functions above only where they must: in what may
-//! be executed before the function around it is called. Exports and specialized functions stand and are executed at their places in the row of functions.
+//! **What waits for a function.** Evaluation looks for active bodies in all that follows when something is bound that stages depend
+//! on. So stages mention functions above only where they must: in what may be executed before the function around it is called.
+//! Exports and specialized functions stand and are executed at their places in the row of functions.
 
 use crate::c::{
     Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Signature, Statement, StatementKind, Type, Unit, parse,

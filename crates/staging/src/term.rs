@@ -95,7 +95,7 @@ pub enum StageNode {
     Not(Stage),
 }
 
-/// λ[y] x̄. b
+/// `λ[y] x̄. b`
 #[derive(Clone, Debug)]
 pub struct LamNode {
     pub stage: Var,
@@ -105,9 +105,9 @@ pub struct LamNode {
 
 #[derive(Clone, Debug)]
 pub enum BodyNode {
-    /// [e] v v̄
+    /// `[e] v v̄`
     Apply { stage: Stage, callee: Value, args: Box<[Value]> },
-    /// [e] fix x = λ in b
+    /// `[e] fix x = λ in b`
     Fix { stage: Stage, var: Var, lam: Lam, rest: Body },
 }
 

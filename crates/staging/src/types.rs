@@ -1,7 +1,7 @@
 //! Types of DeepCPS, and their inference by unification.
 //!
-//! Separate from the reader, which only asks whether two types are one. Types may be cyclic: a function may be passed to itself. So unification
-//! links classes before it compares what is in them, and ends since there is one class less each time.
+//! Separate from the reader, which only asks whether two types are one. Types may be cyclic: a function may be passed to itself. So
+//! unification links classes before it compares what is in them, and ends since there is one class less each time.
 
 nyala_base::define_id!(
     /// A type of a [`Types`].

@@ -1,8 +1,9 @@
 //! Functions of Staged-C that are made while a program runs as native code in memory: `T g(params) = compile f<args>;`.
 //!
-//! Separate from the programs, whose code knows nothing of this but three kinds of calls: values are handed over one by one, then a number says which
-//! function is to be made of them. It is made as any is: the program gets one more file, which specializes `f` for the values, and is compiled anew. So what happens
-//! then is what staging does when `f<…>` has these literals. A function is made once for equal values; its code is kept until the process ends.
+//! Separate from the programs, whose code knows nothing of this but three kinds of calls: values are handed over one by one, then a
+//! number says which function is to be made of them. It is made as any is: the program gets one more file, which specializes `f`
+//! for the values, and is compiled anew. So what happens then is what staging does when `f<…>` has these literals. A function is
+//! made once for equal values; its code is kept until the process ends.
 
 use super::is_program;
 use crate::Options;

@@ -1,4 +1,5 @@
-//! Functions of Staged-C as terms: those with bodies, special ones, groups that call each other, exports, and the program that they are.
+//! Functions of Staged-C as terms: those with bodies, special ones, groups that call each other, exports, and the program that they
+//! are.
 //!
 //! Separate from how bodies are made, which knows of functions no more than their types.
 

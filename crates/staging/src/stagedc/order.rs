@@ -1,7 +1,7 @@
 //! The order in which functions of Staged-C are made: those that a function mentions come before it.
 //!
-//! Separate from their translation. Functions that mention each other, through others or not, are one group: the strongly connected components of
-//! the graph of mentions, by Tarjan's algorithm. Where all mention earlier ones only, the order is that of the file.
+//! Separate from their translation. Functions that mention each other, through others or not, are one group: the strongly connected
+//! components of the graph of mentions, by Tarjan's algorithm. Where all mention earlier ones only, the order is that of the file.
 
 use crate::c::{Expr, ExprKind, Function, FunctionBody, Statement, StatementKind};
 use rustc_hash::FxHashMap;

@@ -231,7 +231,8 @@ impl<'s> Translator<'s> {
         }
     }
 
-    /// The leaves of a value for a variable, parameter or result of that type. `name` is that of the variable, if new ones are made.
+    /// The leaves of a value for a variable, parameter or result of that type. `name` is that of the variable, if new ones are
+    /// made.
     pub(super) fn values(&mut self, expr: &Expr<'s>, expected: Type, name: &str) -> Done<Vec<Operand>> {
         if !is_struct(expected) {
             return Ok(vec![self.value(expr, expected, name)?]);

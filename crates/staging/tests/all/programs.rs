@@ -1,4 +1,5 @@
-//! Programs in `tests/deepcps` and `tests/stagedc`, the listings of the seed among them: what is left of each, or its diagnostics, is the file beside it.
+//! Programs in `tests/deepcps` and `tests/stagedc`, the listings of the seed among them: what is left of each, or its diagnostics,
+//! is the file beside it.
 //!
 //! A line `//! residual NAME…` says which of the exported functions are shown. `UPDATE_EXPECT=1` writes the files.
 

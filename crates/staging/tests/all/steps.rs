@@ -132,8 +132,8 @@ fn staging_of_c_is_linear() {
     }
 }
 
-/// Functions in a row, each of which calls the one above and is specialized: what follows a function is not searched for what waits for it.
-/// It is a closure of all functions above, so the work is quadratic.
+/// Functions in a row, each of which calls the one above and is specialized: what follows a function is not searched for what waits
+/// for it. It is a closure of all functions above, so the work is quadratic.
 #[test]
 fn what_follows_a_function_is_not_searched() {
     let program = |n: usize| {

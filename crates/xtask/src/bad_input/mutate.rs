@@ -32,7 +32,7 @@ const DEEPCPS: &str = "let fix def extern fn stage bool int float double f g x y
     == != < <= > >= if exit print put at field put_field shift sqrt to_float to_double to_int min pow neg 0 1 -1 2147483648 1.5 1e999 true false always \
     never \"text\" // \" ä";
 
-const STAGED_C: &str = "void bool int float double stage struct extern if else for while return break continue always never true false f g x y \
+const STAGED_C: &str = "void bool int float double stage struct compile extern if else for while return break continue always never true false f g x y \
     ( ) [ ] { } , ; : ? @ & | ! + - * / % && || == != < <= > >= = += -= *= /= %= ++ -- . -> (* 0 1 2147483648 1.5 1.5f 1e999 \"text\" print sqrt \
     min pow // /* */ \" ä";
 

@@ -1,5 +1,6 @@
-//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it prints without
-//! its labels, called with unknown arguments and as a function that is specialized for some of them; and what it prints as C.
+//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it
+//! prints without its labels, called with unknown arguments and as a function that is specialized for some of them; and what it
+//! prints as C.
 
 use crate::common::{Folder, nyala, sh, stderr};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Programs in DeepCPS and Staged-C, as files `.deepcps` and `.stagedc` of the command: what becomes of them under each engine, and what is reported.
+//! Programs in DeepCPS and Staged-C, as files `.deepcps` and `.stagedc` of the command: what becomes of them under each engine, and
+//! what is reported.
 
 use crate::common::{Folder, nyala, root, sh, stderr};
 use std::path::Path;
