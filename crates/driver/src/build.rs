@@ -10,7 +10,7 @@ use crate::front::FrontEnd;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
 use crate::run::{at_declaration, check_entry};
-use crate::versions;
+use crate::{staged, versions};
 use nyala_base::diagnostics::{limitation, not_in_c, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
@@ -103,6 +103,8 @@ impl FrontEnd {
         let mut graph = self.graph()?;
         check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
         let (flat, mut code, object) = compiled(self, kind, &graph)?;
+        let symbols = flat.module.funcs.iter().filter_map(|f| f.symbol());
+        staged::compiled::only_in_memory(&graph.report, symbols, "are built")?;
         let report = &mut code.report;
         let made = match kind {
             Kind::Obj => deliver_bytes(&object, out),

@@ -249,7 +249,7 @@ pub struct FrontEnd {
     pub report: Report,
     checked: Checked,
     /// What the program has in DeepCPS or Staged-C.
-    pub(crate) staged: Option<nyala_staging::program::Program>,
+    pub(crate) staged: Vec<nyala_staging::program::Program>,
 }
 
 impl FrontEnd {

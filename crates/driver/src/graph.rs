@@ -104,8 +104,8 @@ impl FrontEnd {
             "lower",
             |r| {
                 let mut world = nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink);
-                if let (Some(world), Some(program)) = (&mut world, &self.staged) {
-                    staged::lower(program, r, options, world);
+                if let Some(world) = &mut world {
+                    self.staged.iter().for_each(|program| staged::lower(program, r, options, world));
                 }
                 if let Some(world) = &mut world {
                     sierra::lower(r, world);

@@ -37,7 +37,7 @@ pub mod report;
 pub mod run;
 pub mod shims;
 mod sierra;
-mod staged;
+pub mod staged;
 mod statics;
 mod target_facts;
 pub mod testing;
@@ -62,4 +62,9 @@ pub use variants::{Fixed, Variant};
 /// Writes out what programs of this process have printed.
 pub fn flush() {
     nyala_runtime::nyala_flush();
+}
+
+/// Whether a file of that name is a program in another language than Impala.
+pub fn is_other(name: &str) -> bool {
+    is_staged(name) || is_sierra(name)
 }

@@ -6,11 +6,13 @@ use crate::flat::Flat;
 use crate::graph::{Graph, Residual};
 use crate::pipelines::{C, Ready};
 use crate::report::{Failed, Report};
+use crate::staged::compiled;
+use nyala_base::Id;
 use nyala_base::diagnostics::{bug, library_not_loaded, limitation};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
-use nyala_ir::World;
+use nyala_ir::{Cont, Linkage, World};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +57,8 @@ impl Flat {
             return Err(self.report.clone().report(limited));
         }
         let (report, objects) = self.objects()?;
-        Loaded::of(&self.options, report, &objects, libraries, symbols)
+        let symbols: Vec<(&str, usize)> = symbols.iter().copied().chain(compiled::symbols()).collect();
+        Loaded::of(&self.options, report, &objects, libraries, &symbols)
     }
 }
 
@@ -193,6 +196,11 @@ fn interpret_root(
     args: &[u64],
     options: &nyala_interp::Options,
 ) -> Result<Vec<u64>, Failed> {
+    let foreign = (0..world.n_conts()).map(Cont::from_idx).filter_map(|k| match &*world.cont(k).linkage {
+        Linkage::Foreign(symbol) => Some(&**symbol),
+        _ => None,
+    });
+    compiled::only_in_memory(report, foreign, "are interpreted")?;
     let mut report = report.of_run();
     let Some(k) = world.find_root(name) else { return Err(report.report(no_entry::error(name))) };
     if world.params(k).len() != args.len() + 2 {

@@ -1,12 +1,16 @@
-//! Programs in DeepCPS and Staged-C, files `.deepcps` and `.stagedc`: what is left of one after its early stages becomes the graph that an Impala program would.
+//! Programs in DeepCPS and Staged-C, files `.deepcps` and `.stagedc`: what is left of one after its early stages becomes the graph
+//! that an Impala program would.
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
+
+pub(crate) mod compiled;
 
 use crate::Options;
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
-use nyala_base::{FileId, Id, Sink, Sources, Span};
+use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
+pub use nyala_staging::names::Names;
 use nyala_staging::program::{Callable, Program};
 use nyala_staging::{Limits, evaluate, lower as residual};
 
@@ -28,23 +32,34 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     // Faults are reported when the program is compiled.
-    let program = nyala_staging::read(&sources, file, &mut Sink::default());
-    let callables = program.map_or(Vec::new(), |mut p| p.callables());
+    let programs = nyala_staging::read(&sources, &[file], &mut Sink::default());
+    let callables = programs.into_iter().flatten().flat_map(|mut p| p.callables());
     let line = |c: &Callable| sources.line_col(c.place).0;
-    callables.into_iter().map(|c| (line(&c), c)).collect()
+    callables.map(|c| (line(&c), c)).collect()
 }
 
-/// The program, unless something is wrong with grammar, names and types, which is reported.
-pub(crate) fn check(report: &mut Report) -> Option<Program> {
-    let files = files(report);
-    let programs: Vec<_> =
-        files.iter().map(|&file| nyala_staging::read(&report.sources, file, &mut report.sink)).collect();
-    if let [_, second, ..] = files[..] {
-        let hint = "compile each alone, as a library, and declare its functions by `extern`";
-        let span = Span::new(second, 0, 0);
-        report.sink.push(limitation::not_supported(span, "programs of several files in DeepCPS or Staged-C", hint));
-    }
-    programs.into_iter().next().flatten()
+/// The programs of the files, none if something is wrong with grammar, names and types, which is reported.
+pub(crate) fn check(report: &mut Report) -> Vec<Program> {
+    nyala_staging::read(&report.sources, &files(report), &mut report.sink).unwrap_or_default()
+}
+
+/// Whether files of that name have a canonical form: those in Impala and Staged-C.
+pub fn has_form(name: &str) -> bool {
+    !crate::is_other(name) || name.ends_with(".stagedc")
+}
+
+/// The canonical form of a file in Staged-C.
+///
+/// # Errors
+/// The text does not follow the grammar.
+pub fn format(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
+    nyala_staging::format::format(file, text)
+}
+
+/// What names mean in a program's files of these languages.
+pub fn names(sources: &Sources) -> Names {
+    let all = (0..sources.names().count()).map(FileId::from_idx);
+    nyala_staging::names(sources, &all.filter(|&file| is_program(sources, file)).collect::<Vec<FileId>>())
 }
 
 /// An error if the program is in DeepCPS or Staged-C, of which there is no `what`, in the plural.
@@ -62,6 +77,7 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
 pub(crate) fn lower(program: &Program, report: &mut Report, options: &Options, world: &mut World) {
     let left = evaluate::evaluate(program.clone(), Limits::times(options.pe_budget), &mut report.sink);
     if let Some(mut left) = left {
+        left.first_site = compiled::register(program, report, options);
         residual::lower(&mut left, world, &mut report.sink);
     }
 }

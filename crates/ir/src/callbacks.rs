@@ -102,7 +102,7 @@ fn wrap_one(w: &mut World, inner: Cont, tys: &[Ty], positions: &[usize]) {
         let first = w.param(outer, at);
         if positions.contains(&i) {
             let environment = w.param(outer, at + 1);
-            args.push(callback(w, ty, first, environment));
+            args.push(of_address(w, ty, first, environment));
             at += 2;
         } else {
             args.push(first);
@@ -115,7 +115,7 @@ fn wrap_one(w: &mut World, inner: Cont, tys: &[Ty], positions: &[usize]) {
 }
 
 /// A function that calls the C function at an address with an environment and its own arguments.
-fn callback(w: &mut World, ty: Ty, code: Val, environment: Val) -> Val {
+pub fn of_address(w: &mut World, ty: Ty, code: Val, environment: Val) -> Val {
     let mut tys = w.types.cn_params(ty).unwrap_or_default().to_vec();
     let callback = w.declare("callback", ty, &[]);
     let mut args: Vec<Val> = (0..tys.len()).map(|i| w.param(callback, i)).collect();

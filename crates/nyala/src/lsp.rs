@@ -46,6 +46,7 @@ use nyala_driver::Options;
 use nyala_driver::files::identity;
 use nyala_driver::front::FrontEnd;
 use nyala_driver::packages;
+use nyala_driver::staged;
 use positions::{Lines, path_of, uri_of};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -524,8 +525,12 @@ impl Server<'_> {
 
     fn format(&self, p: lsp_types::DocumentFormattingParams) -> Answer {
         let (path, text) = self.text_of(&p.text_document.uri)?;
+        if path.to_str().is_some_and(|name| !staged::has_form(name)) {
+            return Ok(Value::Null);
+        }
+        let format = if is_other(&path) { staged::format } else { nyala_syntax::format };
         let file = nyala_base::Sources::new().add(path.display().to_string(), "");
-        match nyala_syntax::format(file, &text) {
+        match format(file, &text) {
             Ok(formatted) => Ok(to_value(queries::difference(&text, &formatted))),
             // The diagnostics say why.
             Err(_) => Ok(Value::Null),
@@ -546,7 +551,7 @@ impl Server<'_> {
         let (path, text) = self.text_of(uri)?;
         let at = Lines::new(&text).offset(&text, p.position);
         let asked = completion::Asked::at(&text, at);
-        if asked == completion::Asked::Nothing {
+        if asked == completion::Asked::Nothing || is_other(&path) {
             return Ok(json!([]));
         }
         let (patched, at) = asked.patched(&text, at);
@@ -562,6 +567,9 @@ impl Server<'_> {
         let uri = &p.text_document.uri;
         let (path, text) = self.text_of(uri)?;
         let at = Lines::new(&text).offset(&text, p.position);
+        if is_other(&path) {
+            return Ok(Value::Null);
+        }
         let (closed, at) = completion::closed(&text, at);
         let front = self.with_texts(&path, HashMap::from([(path.clone(), closed)]))?;
         Ok(to_value(completion::signature(&View::new(&front), uri, at)))
@@ -630,6 +638,11 @@ impl Server<'_> {
         let uri = buffer.map(|b| b.uri.clone()).or_else(|| uri_of(path))?;
         Some(PublishDiagnosticsParams { uri, diagnostics, version: buffer.map(|b| b.version) })
     }
+}
+
+/// A program in another language, which has diagnostics and, but for Sierra, the meanings of names.
+fn is_other(path: &Path) -> bool {
+    path.to_str().is_some_and(nyala_driver::is_other)
 }
 
 fn path_of_uri(uri: &Uri) -> Option<PathBuf> {

@@ -1,32 +1,36 @@
 //! The part of C that languages here share: syntax trees, and their grammar.
 //!
-//! Separate from Staged-C, which gives the trees a meaning, so that another language with C's syntax can give them another. What is only Staged-C's are
-//! labels, the type `stage`, `*` as a value, and functions that are others with arguments.
+//! Separate from Staged-C, which gives the trees a meaning, so that another language with C's syntax can give them another. What is
+//! only Staged-C's are labels, the type `stage`, `*` as a value, and functions that are others with arguments.
 //!
 //! ```text
-//! file      = {function | "extern" type name "(" [parameter {"," parameter}] ")" ";"}
-//! function  = type name "(" [parameter {"," parameter}] ")" ( block | "=" name "<" [value {"," value}] ">" ";" )
-//! type      = ("void" | "bool" | "int" | "float" | "double" | "stage") {"*" | "[" "]"}
-//! parameter = type name ["[" "]"]
+//! file      = {struct | function | ["extern"] type name "(" [parameter {"," parameter}] ")" ";"}
+//! struct    = "struct" name "{" {type declarator ";"} "}" ";"
+//! function  = type name "(" [parameter {"," parameter}] ")" ( block | "=" ["compile"] name "<" [value {"," value}] ">" ";" )
+//! type      = ("void" | "bool" | "int" | "float" | "double" | "stage" | "struct" name) {"*" | "[" "]"}
+//! declarator = name | "(" "*" name ")" "(" [parameter {"," parameter}] ")"
+//! parameter = type [declarator ["[" "]"]]        // a name is missing in types of functions only
 //! statement = {"@" expression ":"} ( block | function | declaration ";" | assignment ";" | value ";" | ";" | "return" [value] ";" | "break" ";" | "continue" ";"
 //!           | "if" "(" value ")" statement ["else" statement] | "while" "(" value ")" statement
 //!           | "for" "(" [declaration | assignment] ";" [value] ";" [assignment] ")" statement )
-//! declaration = type name ["[" value "]"] ["=" value]
+//! declaration = type declarator ["[" value "]"] ["=" value]
 //! assignment = value ("=" | "+=" | "-=" | "*=" | "/=" | "%=") value | ("++" | "--") value | value ("++" | "--")
 //! value     = expression ["?" value ":" value]
 //! ```
 //!
-//! Expressions are C's, with `{1, 2}` for constant arrays, `"text"`, and types called as functions for conversions, `float(n)`, besides `(float) n`. Operators in a row are a
-//! list, so only parentheses, brackets, statements within each other and signs before an operand recurse, to a limit.
+//! Expressions are C's, with `{1, 2}` for constant arrays and for structs where one is expected, `"text"`, and types called as
+//! functions for conversions, `float(n)`, besides `(float) n`. Operators in a row are a list, so only parentheses, brackets,
+//! statements within each other and signs before an operand recurse, to a limit.
 
 use crate::diagnostics::staging_syntax;
 use crate::lexer::{C, Kind, Token, tokens};
+use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Span};
 
 /// Limit on what is within each other.
 const MAX_DEPTH: u32 = 100;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Base {
     Void,
     Bool,
@@ -34,9 +38,13 @@ pub enum Base {
     Float,
     Double,
     Stage,
+    /// By its index in [`Unit::names`].
+    Struct(u32),
+    /// A function as a value, by the index of its type in [`Unit::signatures`].
+    Function(u32),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Type {
     pub base: Base,
     /// `*` or `[]` behind it.
@@ -47,6 +55,47 @@ pub struct Type {
 pub struct Name<'s> {
     pub text: &'s str,
     pub span: Span,
+}
+
+/// What the files of a program declare, in their order.
+#[derive(Default, Debug)]
+pub struct Unit<'s> {
+    pub structs: Vec<Struct<'s>>,
+    pub functions: Vec<Function<'s>>,
+    /// The names of structs that are mentioned.
+    pub names: Vec<&'s str>,
+    pub signatures: Vec<Signature>,
+}
+
+impl Unit<'_> {
+    /// The type as it is written.
+    pub fn show(&self, ty: Type) -> String {
+        let of = match ty.base {
+            Base::Struct(i) => format!("struct {}", self.names[i as usize]),
+            Base::Function(i) => {
+                let Signature { ret, params } = &self.signatures[i as usize];
+                let params: Vec<String> = params.iter().map(|&p| self.show(p)).collect();
+                format!("{} (*)({})", self.show(*ret), params.join(", "))
+            }
+            base => base.name().to_string(),
+        };
+        of + &"*".repeat(ty.pointers as usize)
+    }
+}
+
+#[derive(Debug)]
+pub struct Struct<'s> {
+    pub name: Name<'s>,
+    /// Which of [`Unit::names`] it is.
+    pub idx: u32,
+    pub fields: Vec<(Type, Name<'s>)>,
+}
+
+/// The type of a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signature {
+    pub ret: Type,
+    pub params: Vec<Type>,
 }
 
 #[derive(Debug)]
@@ -60,10 +109,12 @@ pub struct Function<'s> {
 #[derive(Debug)]
 pub enum FunctionBody<'s> {
     Block(Vec<Statement<'s>>),
-    /// The function is other code's, declared by `extern`.
+    /// The function is other code's, declared by its head.
     Foreign,
     /// `= f<…>`
     Special(Name<'s>, Vec<Expr<'s>>),
+    /// `= compile f<…>`: made while the program runs.
+    Compiled(Name<'s>, Vec<Expr<'s>>),
 }
 
 #[derive(Debug)]
@@ -120,7 +171,9 @@ pub enum ExprKind<'s> {
     /// Operators that bind equally, from left to right.
     Chain(Box<Expr<'s>>, Vec<(Op, Expr<'s>)>),
     Choose(Box<[Expr<'s>; 3]>),
-    Call(Name<'s>, Vec<Expr<'s>>),
+    Call(Box<Expr<'s>>, Vec<Expr<'s>>),
+    /// A field of a struct.
+    Member(Box<Expr<'s>>, Name<'s>),
     Index(Box<Expr<'s>>, Box<Expr<'s>>),
     Array(Vec<Expr<'s>>),
 }
@@ -176,8 +229,9 @@ const TYPES: [(&str, Base); 6] = [
     ("stage", Base::Stage),
 ];
 
-const WORDS: [&str; 12] =
-    ["extern", "if", "else", "for", "while", "return", "break", "continue", "true", "false", "always", "never"];
+const WORDS: [&str; 13] = [
+    "struct", "extern", "if", "else", "for", "while", "return", "break", "continue", "true", "false", "always", "never",
+];
 
 impl Base {
     pub fn name(self) -> &'static str {
@@ -191,15 +245,15 @@ impl Op {
     }
 }
 
-/// The functions of a file, `None` where its grammar is at fault, which is reported.
-pub fn parse<'s>(file: FileId, text: &'s str, sink: &mut Sink) -> Option<Vec<Function<'s>>> {
-    let mut parser = Parser { tokens: tokens(file, text, &C), pos: 0, depth: 0, sink };
-    let mut functions = Vec::new();
+/// Adds what a file declares; `false` where its grammar is at fault, which is reported.
+pub fn parse<'s>(file: FileId, text: &'s str, unit: &mut Unit<'s>, sink: &mut Sink) -> bool {
+    let mut parser = Parser { tokens: tokens(file, text, &C), pos: 0, depth: 0, unit, sink };
     while parser.token().kind != Kind::End {
-        let is_foreign = parser.eat("extern");
-        functions.push(parser.function(is_foreign).ok()?);
+        if parser.declaration().is_err() {
+            return false;
+        }
     }
-    Some(functions)
+    true
 }
 
 /// A fault of the grammar, which is reported.
@@ -211,6 +265,7 @@ struct Parser<'s, 'k> {
     tokens: Vec<Token<'s>>,
     pos: usize,
     depth: u32,
+    unit: &'k mut Unit<'s>,
     sink: &'k mut Sink,
 }
 
@@ -293,9 +348,22 @@ impl<'s> Parser<'s, '_> {
         TYPES.iter().find(|t| token.kind == Kind::Name && t.0 == token.text).map(|t| t.1)
     }
 
+    fn is_type(token: Token) -> bool {
+        Self::base(token).is_some() || token.kind == Kind::Name && token.text == "struct"
+    }
+
     fn ty(&mut self) -> Parsed<Type> {
-        let Some(base) = Self::base(self.token()) else { return self.unexpected("a type") };
-        self.pos += 1;
+        let base = match Self::base(self.token()) {
+            Some(base) => {
+                self.pos += 1;
+                base
+            }
+            None if self.eat("struct") => {
+                let name = self.name()?.text;
+                Base::Struct(self.struct_idx(name))
+            }
+            None => return self.unexpected("a type"),
+        };
         let mut pointers = 0;
         loop {
             if self.eat("*") {
@@ -309,18 +377,85 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    fn function(&mut self, is_foreign: bool) -> Parsed<Function<'s>> {
+    fn struct_idx(&mut self, name: &'s str) -> u32 {
+        let names = &mut self.unit.names;
+        let found = names.iter().position(|&n| n == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        });
+        found as u32
+    }
+
+    /// A name behind a type, which is that of a pointer to a function where parentheses say so.
+    fn declarator(&mut self, ty: Type) -> Parsed<(Type, Name<'s>)> {
+        if !self.at("(") || self.ahead(1).text != "*" {
+            return Ok((ty, self.name()?));
+        }
+        self.pos += 2;
+        let name = self.name()?;
+        self.expect(")")?;
+        self.expect("(")?;
+        let params = self.nested(|p| {
+            p.params(|p| {
+                let ty = p.ty()?;
+                let is_named = p.at("(") || Self::is_name(p.token());
+                if is_named { p.declarator(ty).map(|d| d.0) } else { Ok(ty) }
+            })
+        })?;
+        let signature = Signature { ret: ty, params };
+        let known = &mut self.unit.signatures;
+        let idx = known.iter().position(|s| *s == signature).unwrap_or_else(|| {
+            known.push(signature);
+            known.len() - 1
+        });
+        Ok((Type { base: Base::Function(idx as u32), pointers: 0 }, name))
+    }
+
+    /// Parameters, behind the parenthesis that opens them.
+    fn params<T>(&mut self, parse: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        if self.at("void") && self.ahead(1).text == ")" {
+            self.pos += 2;
+            return Ok(Vec::new());
+        }
+        self.list(")", parse)
+    }
+
+    fn declaration(&mut self) -> Parsed<()> {
+        if self.at("struct") && self.ahead(2).text == "{" {
+            self.pos += 1;
+            let name = self.name()?;
+            let idx = self.struct_idx(name.text);
+            self.expect("{")?;
+            let mut fields = Vec::new();
+            while !self.eat("}") {
+                let ty = self.ty()?;
+                fields.push(self.declarator(ty)?);
+                if self.at("[") {
+                    let span = self.token().span;
+                    let hint = "give each element a field, or keep the array beside the struct";
+                    self.sink.push(limitation::not_supported(span, "arrays in structs", hint));
+                    return Err(Reported);
+                }
+                self.expect(";")?;
+            }
+            self.expect(";")?;
+            self.unit.structs.push(Struct { name, idx, fields });
+            return Ok(());
+        }
+        let is_foreign = self.eat("extern");
         let ty = self.ty()?;
         let name = self.name()?;
         self.expect("(")?;
-        self.function_after(ty, name, is_foreign)
+        let function = self.function_after(ty, name, is_foreign)?;
+        self.unit.functions.push(function);
+        Ok(())
     }
 
     /// Behind the parenthesis that opens the parameters.
     fn function_after(&mut self, ty: Type, name: Name<'s>, is_foreign: bool) -> Parsed<Function<'s>> {
-        let params = self.list(")", |p| {
-            let mut ty = p.ty()?;
-            let name = p.name()?;
+        let params = self.params(|p| {
+            let ty = p.ty()?;
+            let (mut ty, name) = p.declarator(ty)?;
             while p.at("[") {
                 p.pos += 1;
                 p.expect("]")?;
@@ -328,15 +463,17 @@ impl<'s> Parser<'s, '_> {
             }
             Ok((ty, name))
         })?;
-        let body = if is_foreign {
+        let body = if is_foreign || self.at(";") {
             self.expect(";")?;
             FunctionBody::Foreign
         } else if self.eat("=") {
+            let is_compiled = self.at("compile") && self.ahead(1).kind == Kind::Name;
+            self.pos += usize::from(is_compiled);
             let of = self.name()?;
             self.expect("<")?;
             let args = self.list(">", |p| p.chain(ADDITIVE))?;
             self.expect(";")?;
-            FunctionBody::Special(of, args)
+            if is_compiled { FunctionBody::Compiled(of, args) } else { FunctionBody::Special(of, args) }
         } else {
             self.expect("{")?;
             FunctionBody::Block(self.nested(Self::block)?)
@@ -419,9 +556,10 @@ impl<'s> Parser<'s, '_> {
     fn simple(&mut self) -> Parsed<Statement<'s>> {
         let first = self.token().span;
         let one = |span: Span| Expr { kind: ExprKind::Int("1"), span };
-        let kind = if Self::base(self.token()).is_some() && self.ahead(1).text != "(" {
+        let is_conversion = self.ahead(1).text == "(" && self.ahead(2).text != "*";
+        let kind = if Self::is_type(self.token()) && !is_conversion {
             let ty = self.ty()?;
-            let name = self.name()?;
+            let (ty, name) = self.declarator(ty)?;
             if self.eat("(") {
                 StatementKind::Function(Box::new(self.nested(|p| p.function_after(ty, name, false))?))
             } else {
@@ -439,7 +577,8 @@ impl<'s> Parser<'s, '_> {
                 }
             }
         } else if let Some(op) = self.step_sign() {
-            StatementKind::Assign(self.postfix()?, Some(op), one(first))
+            let target = self.primary()?;
+            StatementKind::Assign(self.postfix(target)?, Some(op), one(first))
         } else {
             let value = self.value()?;
             let assigns = ["=", "+=", "-=", "*=", "/=", "%="];
@@ -512,33 +651,52 @@ impl<'s> Parser<'s, '_> {
             ExprKind::Negate(Box::new(self.nested(Self::prefix)?))
         } else if self.eat("!") {
             ExprKind::Not(Box::new(self.nested(Self::prefix)?))
-        } else if self.at("(") && Self::base(self.ahead(1)).is_some() {
+        } else if self.at("(") && Self::is_type(self.ahead(1)) {
             self.pos += 1;
             let ty = self.ty()?;
             self.expect(")")?;
+            if self.at("{") {
+                let value = self.primary()?;
+                let span = self.span_from(first);
+                return self.postfix(Expr { kind: ExprKind::Cast(ty, Box::new(value)), span });
+            }
             ExprKind::Cast(ty, Box::new(self.nested(Self::prefix)?))
         } else if self.eat("*") {
             ExprKind::Star
         } else {
-            return self.postfix();
+            let value = self.primary()?;
+            return self.postfix(value);
         };
         Ok(Expr { kind, span: self.span_from(first) })
     }
 
-    fn postfix(&mut self) -> Parsed<Expr<'s>> {
-        let first = self.token();
-        let mut expr = self.primary()?;
-        let depth = self.depth;
-        while self.eat("[") {
-            // Each index is a level more of the tree.
+    /// What is behind a value. Each is a level more of the tree.
+    fn postfix(&mut self, mut expr: Expr<'s>) -> Parsed<Expr<'s>> {
+        let (first, depth) = (expr.span, self.depth);
+        loop {
             self.depth += 1;
-            let idx = self.nested(Self::value)?;
-            self.expect("]")?;
-            let span = self.span_from(first.span);
-            expr = Expr { kind: ExprKind::Index(Box::new(expr), Box::new(idx)), span };
+            let kind = if self.eat("[") {
+                let idx = self.nested(Self::value)?;
+                self.expect("]")?;
+                ExprKind::Index(Box::new(expr), Box::new(idx))
+            } else if self.eat("(") {
+                let args = self.nested(|p| p.list(")", Self::value))?;
+                ExprKind::Call(Box::new(expr), args)
+            } else if self.eat(".") {
+                ExprKind::Member(Box::new(expr), self.nested(Self::name)?)
+            } else if self.at("->") {
+                let zero = Expr { kind: ExprKind::Int("0"), span: self.token().span };
+                self.pos += 1;
+                self.depth += 1;
+                let span = expr.span;
+                let pointee = Expr { kind: ExprKind::Index(Box::new(expr), Box::new(zero)), span };
+                ExprKind::Member(Box::new(pointee), self.nested(Self::name)?)
+            } else {
+                self.depth = depth;
+                return Ok(expr);
+            };
+            expr = Expr { kind, span: self.span_from(first) };
         }
-        self.depth = depth;
-        Ok(expr)
     }
 
     fn primary(&mut self) -> Parsed<Expr<'s>> {
@@ -559,11 +717,7 @@ impl<'s> Parser<'s, '_> {
             Kind::Name if text == "always" || text == "never" => ExprKind::Name(text),
             Kind::Name => {
                 let name = self.name()?;
-                if !self.eat("(") {
-                    return Ok(Expr { kind: ExprKind::Name(name.text), span });
-                }
-                let args = self.nested(|p| p.list(")", Self::value))?;
-                return Ok(Expr { kind: ExprKind::Call(name, args), span: self.span_from(span) });
+                return Ok(Expr { kind: ExprKind::Name(name.text), span });
             }
             _ if self.eat("(") => {
                 let inner = self.nested(Self::value)?;
@@ -571,7 +725,7 @@ impl<'s> Parser<'s, '_> {
                 return Ok(inner);
             }
             _ if self.eat("{") => {
-                let elements = self.nested(|p| p.list("}", |p| p.chain(1)))?;
+                let elements = self.nested(|p| p.list("}", Self::value))?;
                 return Ok(Expr { kind: ExprKind::Array(elements), span: self.span_from(span) });
             }
             _ => return self.unexpected("a value"),

@@ -1,7 +1,7 @@
 //! DeepCPS (section 4, Figure 3): text to a term of the calculus, with names and types, in one pass.
 //!
-//! One pass, since a call's continuation is what follows it: a long program nests deep, but is read as a list. Calls whose last argument is still to
-//! be read wait in a list, and become terms from the last to the first. Only braces recurse, to a limit.
+//! One pass, since a call's continuation is what follows it: a long program nests deep, but is read as a list. Calls whose last
+//! argument is still to be read wait in a list, and become terms from the last to the first. Only braces recurse, to a limit.
 //!
 //! ```text
 //! body   = ["@" stage ":"] ( call | "let" ["[" name "]"] name (function | atom) body | "fix" ["def"] name function body
@@ -12,30 +12,39 @@
 //! function = head "{" body "}"
 //! head   = "(" [parameter {"," parameter}] ")" ["[" [name] "]"]
 //! parameter = [type] name | name ":" type
-//! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type "]"
-//! atom   = name | number | text | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}"
+//! type   = "bool" | "int" | "float" | "double" | "stage" | "fn" "[" [type {"," type}] "]" | "[" type {"," type} "]"
+//! atom   = name | number | text | "true" | "false" | "always" | "never" | "{" literal {"," literal} "}" | "[" atom "," atom {"," atom} "]"
+//! literal = number | "true" | "false" | "[" literal "," literal {"," literal} "]"
 //! stage  = and {"|" and}     and = not {"&" not}     not = "!" not | name | "always" | "never" | "(" stage ")"
 //! ```
 //!
-//! **Natural staging.** A body without `@` is staged on the implicit stage of the function that it is the body of, the program's is ⊤.
+//! **Natural staging.** A body without `@` is staged on the implicit stage of the function that it is the body of, the program's is
+//! ⊤.
 //!
-//! **Names of `fix`.** `let f` of a function that calls itself is a `fix`, in whose body `let` binds `f` as soon as it is known. By the rules, code within
-//! a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that name, too, and what follows
-//! `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
+//! **Names of `fix`.** `let f` of a function that calls itself is a `fix`, in whose body `let` binds `f` as soon as it is known. By
+//! the rules, code within a `fix` is executed before its name is bound. So a call that names a fixed function is staged on that
+//! name, too, and what follows `fix def f` is naturally staged on `f`. This delays nothing but until the `fix` itself is executed.
 //!
-//! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are executed when the program runs.
+//! **Aggregates.** `[x, y]` is a function that calls another one with its parts, `(k) { k x y }`, and its type `[A, B]` is
+//! `fn[fn[A, B]]`. So an aggregate is known although its parts are not, and it is taken apart by a call: `point (x, y)`. An array
+//! of aggregates is one of tuples, `field` and `put_field` load and store a part of an element.
+//!
+//! **Other code.** `extern f (float x, fn[float] return)` declares a function of an Impala program or a C library. Its calls are
+//! executed when the program runs.
 //!
 //! **The end.** A file may end with `let`s: it exports what they bound. Otherwise `exit` says what its results are.
 
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::lexer::{DEEPCPS, Kind, Token, text as text_bytes, tokens};
+use crate::names::{Declaration, Names};
 use crate::prim::Prim;
-use crate::program::{Export, Program, Signatures};
+use crate::program::{Export, Program, Said, Signatures};
 use crate::term::{Body, Const, Lam, MAX_STAGE_DEPTH, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod aggregates;
 mod operators;
 
 /// Limit on braces, brackets and parentheses within each other.
@@ -43,6 +52,10 @@ const MAX_DEPTH: u32 = 200;
 
 /// Reads a file. `None`: what is wrong is in the sink.
 pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
+    read_named(sources, file, Said { sink, names: None })
+}
+
+pub(crate) fn read_named(sources: &Sources, file: FileId, Said { sink, names }: Said) -> Option<Program> {
     let mut types = Types::default();
     let basic =
         [TyNode::Bool, TyNode::Int, TyNode::Float, TyNode::Stage, TyNode::Error, TyNode::Double].map(|t| types.add(t));
@@ -61,6 +74,7 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         scope: Vec::new(),
         fixed: FxHashSet::default(),
         used: FxHashSet::default(),
+        uses: Vec::new(),
         foreign: FxHashSet::default(),
         operands: Vec::new(),
         exports: Vec::new(),
@@ -70,11 +84,21 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
     if body.is_ok() {
         reader.check_operands();
     }
+    if let Some(names) = names {
+        reader.say_names(names);
+    }
     let failed = reader.faults.has_errors();
     sink.diagnostics.append(&mut reader.faults.diagnostics);
     let Reader { terms, exports, types, var_types: of_vars, places, .. } = reader;
     let signatures = Signatures { types, error: basic[ERROR], of_vars, places };
-    body.ok().filter(|_| !failed).map(|body| Program { terms, body, exports, signatures, in_order: false })
+    body.ok().filter(|_| !failed).map(|body| Program {
+        terms,
+        body,
+        exports,
+        signatures,
+        sites: Vec::new(),
+        in_order: false,
+    })
 }
 
 /// A fault of the grammar, which is reported.
@@ -127,6 +151,7 @@ struct Reader<'s> {
     /// Bound by `fix`.
     fixed: FxHashSet<Var>,
     used: FxHashSet<Var>,
+    uses: Vec<(Span, Var)>,
     /// Declared by `extern`.
     foreign: FxHashSet<Var>,
     /// Operands of built-in functions of several types.
@@ -236,6 +261,19 @@ impl<'s> Reader<'s> {
         self.terms.stage(StageNode::Var(var))
     }
 
+    fn say_names(&mut self, names: &mut Names) {
+        let mut places: Vec<(Var, Span)> = self.places.iter().map(|(&x, &place)| (x, place)).collect();
+        places.sort();
+        let mut declared: FxHashMap<Var, usize> = FxHashMap::default();
+        for (x, place) in places {
+            let ty = self.var_types.get(&x).map_or(String::new(), |&ty| self.types.show(ty));
+            let text = format!("{ty} {}", self.terms.name(x).map_or("x", |n| n));
+            declared.insert(x, names.declarations.len());
+            names.declarations.push(Declaration { place, text });
+        }
+        names.uses.extend(self.uses.iter().filter_map(|(span, x)| Some((*span, *declared.get(x)?))));
+    }
+
     // --- Stages and types.
 
     fn stage(&mut self) -> Read<Stage> {
@@ -306,9 +344,15 @@ impl<'s> Reader<'s> {
         }
         Ok(match self.next().text {
             "[" => {
-                let of = self.nested(Self::ty)?;
+                let mut parts = vec![self.nested(Self::ty)?];
+                while self.eat(",") {
+                    parts.push(self.nested(Self::ty)?);
+                }
                 self.expect("]")?;
-                self.types.add(TyNode::Array(of))
+                match parts[..] {
+                    [of] => self.types.add(TyNode::Array(of)),
+                    _ => self.aggregate_ty(parts),
+                }
             }
             "bool" => self.basic[BOOL],
             "int" => self.basic[INT],
@@ -328,6 +372,11 @@ impl<'s> Reader<'s> {
                 self.types.add(TyNode::Fn(params.into()))
             }
         })
+    }
+
+    fn aggregate_ty(&mut self, parts: Vec<Ty>) -> Ty {
+        let with = self.types.add(TyNode::Fn(parts.into()));
+        self.types.add(TyNode::Fn([with].into()))
     }
 
     // --- Functions.
@@ -427,7 +476,7 @@ impl<'s> Reader<'s> {
         let token = self.token();
         match token.kind {
             Kind::Int | Kind::Float | Kind::Text => true,
-            Kind::Sign => token.text == "{",
+            Kind::Sign => token.text == "{" || token.text == "[",
             Kind::Name => {
                 !["let", "extern", "fix", "fn", "stage", "bool", "int", "float", "double"].contains(&token.text)
             }
@@ -441,6 +490,9 @@ impl<'s> Reader<'s> {
         }
         if self.at("{") {
             return self.array();
+        }
+        if self.at("[") {
+            return self.nested(Self::aggregate);
         }
         let Token { kind, text, span } = self.next();
         let of =
@@ -469,6 +521,7 @@ impl<'s> Reader<'s> {
         }
         if let Some(&var) = self.names.get(text).and_then(|v| v.last()) {
             self.used.insert(var);
+            self.uses.push((span, var));
             let ty = self.var_types[&var];
             let value = if self.foreign.contains(&var) { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
             return Ok(Operand { value, ty, span, exact: None });
@@ -484,52 +537,11 @@ impl<'s> Reader<'s> {
             let ty = self.prim_ty(prim, span);
             return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None });
         }
-        self.faults.push(staging_name::error(span, text));
+        self.faults.push(match text {
+            "compile" => staging_name::compile(span),
+            _ => staging_name::error(span, text),
+        });
         Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span, exact: None })
-    }
-
-    /// A constant array.
-    fn array(&mut self) -> Read<Operand> {
-        let open = self.expect("{")?;
-        let ty = self.types.open();
-        let mut elements: Vec<Const> = Vec::new();
-        let mut integers: Vec<Span> = Vec::new();
-        loop {
-            if self.at("{") || !self.is_atom() {
-                return self.unexpected("a number");
-            }
-            let operand = self.atom()?;
-            match operand.value {
-                Value::Const(c @ (Const::Int(_) | Const::Float(_) | Const::Bool(_))) => elements.push(c),
-                _ => {
-                    self.faults.push(staging_syntax::not_constant(operand.span));
-                    return Err(Reported);
-                }
-            }
-            if matches!(operand.value, Value::Const(Const::Int(_))) {
-                integers.push(operand.span);
-            } else {
-                self.unify(operand.span, operand.ty, ty);
-            }
-            if !self.eat(",") {
-                break;
-            }
-        }
-        // Integers among floats are floats.
-        let is_float = matches!(self.types.get(ty), TyNode::Float);
-        for span in integers {
-            let own = self.basic[if is_float { FLOAT } else { INT }];
-            self.unify(span, own, ty);
-        }
-        for element in &mut elements {
-            if let (true, &mut Const::Int(i)) = (is_float, &mut *element) {
-                *element = Const::Float(i as f32);
-            }
-        }
-        let span = open.to(self.expect("}")?);
-        let array = self.terms.array(elements);
-        let ty = self.types.add(TyNode::Array(ty));
-        Ok(Operand { value: Value::Const(Const::Array(array, 0)), ty, span, exact: None })
     }
 
     /// The built-in function of an operator, with how tightly it binds.
@@ -799,6 +811,11 @@ impl<'s> Reader<'s> {
                     Some(param) => self.pass(operand, param),
                     None => operand.value,
                 });
+                if let (Value::Const(Const::Prim(prim @ (Prim::Field | Prim::PutField))), 3, Some(params)) =
+                    (callee.value, args.len(), &expected)
+                {
+                    self.field(prim, params, args[2], operand.span);
+                }
             } else {
                 break;
             }

@@ -4,7 +4,7 @@
 
 use crate::diagnostics::{staging_limit, stuck_body};
 use crate::prim::{Fault, Prim};
-use crate::program::{Export, Program, Signatures};
+use crate::program::{Export, Program, Signatures, Site};
 use crate::term::{BodyNode, Const, Terms, Value};
 use crate::{Exceeded, Limits, Outcome, Stuck, Why, machine, print};
 use nyala_base::{Diagnostic, Sink, Span};
@@ -16,6 +16,9 @@ pub struct Residual {
     pub outcome: Outcome,
     exports: Vec<Export>,
     pub signatures: Signatures,
+    pub sites: Vec<Site>,
+    /// The number of the first of the sites among those of all programs in this process.
+    pub first_site: i32,
     /// [`Program::in_order`].
     pub in_order: bool,
 }
@@ -61,7 +64,7 @@ impl Residual {
 
 /// Executes what is active. `None`: what is wrong is in the sink.
 pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Residual> {
-    let Program { mut terms, body, exports, signatures, in_order } = program;
+    let Program { mut terms, body, exports, signatures, sites, in_order } = program;
     let outcome = match machine::run(&mut terms, body, limits) {
         Ok(outcome) => outcome,
         Err(exceeded) => {
@@ -83,7 +86,7 @@ pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Res
     }
     let failed = !reported.is_empty();
     sink.diagnostics.extend(reported);
-    (!failed).then_some(Residual { terms, outcome, exports, signatures, in_order })
+    (!failed).then_some(Residual { terms, outcome, exports, signatures, sites, first_site: 0, in_order })
 }
 
 fn diagnostic(terms: &Terms, stuck: &Stuck, signatures: &Signatures) -> Diagnostic {

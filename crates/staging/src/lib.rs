@@ -7,7 +7,7 @@
 //! expression is true, and it is executed when nothing below it is active. So code runs under functions that nobody has called yet, which is
 //! partial evaluation; what stays when nothing is active is the residual program. Each function has a stage of its own, which its call binds.
 //!
-//! **Two evaluators.** [`reference`] is the rules as they are written, [`machine`] does the same in time linear in the steps, by closures; its header is the
+//! **Two evaluators.** [`reference`](mod@reference) is the rules as they are written, [`machine`] does the same in time linear in the steps, by closures; its header is the
 //! design. Random programs compare them: residual terms, executed bodies, rounds, and what is stuck. Both end within [`Limits`]. Nothing is
 //! executed twice and no order is chosen: two bodies of which none is within the other can't influence each other. So the residual program
 //! depends on nothing but the rules.
@@ -28,8 +28,8 @@
 //! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `test`, `build`, `emit` and `explain` take files
 //! `.deepcps` and `.stagedc`.
 //!
-//! **Limitations.** There are no aggregates but arrays, and no `compile`; Staged-C has no functions as values. `int` has 32 bits. In DeepCPS, an integer
-//! literal is a `float` only where that is known when it is read. A program has one file in these languages. There is no `nyala fmt`, `doc` or language server, and no C header. A residual
+//! **Limitations.** `compile` is Staged-C's, and needs native code in memory (`crates/driver/src/staged/compiled.rs`). `int` has 32 bits. In DeepCPS, an integer literal is a `float` only where that is known when it is read. Files in Staged-C are one program,
+//! those in DeepCPS one each: code of one is not executed early in another. There is no `nyala fmt` or `doc`, and no C header. A residual
 //! body of DeepCPS that would have to run before what is around it does not become code. Memory of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]
 
@@ -37,9 +37,11 @@ pub mod c;
 pub mod deepcps;
 pub mod diagnostics;
 pub mod evaluate;
+pub mod format;
 mod lexer;
 pub mod lower;
 pub mod machine;
+pub mod names;
 pub mod outcome;
 pub mod prim;
 pub mod print;
@@ -50,4 +52,4 @@ pub mod term;
 mod types;
 
 pub use outcome::{Exceeded, Limits, Outcome, Stuck, Why};
-pub use program::{is_staged, read};
+pub use program::{is_staged, names, read};

@@ -2,25 +2,33 @@
 //!
 //! Separate from the evaluator, which needs no types.
 //!
-//! A lambda becomes a continuation, a call a jump, and a built-in function an operation. Stages are left out: at run time a function is called with values for all
-//! its parameters, so its whole body is active. By the rules the deepest body is executed first then. Bodies stay where they stand, so one that does not wait for
-//! what the function just around it binds runs later than by the rules. That does not show if it computes a number, nor if it loads one and no call or store
-//! is between; otherwise it is a `limitation`. A body that is not active even then never runs, which is an error.
+//! A lambda becomes a continuation, a call a jump, and a built-in function an operation. Stages are left out: at run time a
+//! function is called with values for all its parameters, so its whole body is active. By the rules the deepest body is executed
+//! first then. Bodies stay where they stand, so one that does not wait for what the function just around it binds runs later than
+//! by the rules. That does not show if it computes a number, nor if it loads one and no call or store is between; otherwise it is a
+//! `limitation`. A body that is not active even then never runs, which is an error.
 //!
-//! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which takes at most one number or `bool`, their result.
-//! A function that other code of the program uses may be meant for that code only: it is not exported if its code can't run at run time.
-//! A program that ends with `exit n` is a function `main` with that result, which does what waits before.
+//! Exported are the functions that C can call: their parameters are numbers, `bool`s and arrays of them, but for the last, which
+//! takes at most one number or `bool`, their result. A function that other code of the program uses may be meant for that code
+//! only: it is not exported if its code can't run at run time. A program that ends with `exit n` is a function `main` with that
+//! result, which does what waits before.
 
 use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
 use crate::prim::{Fault, Prim};
 use crate::program::Signatures;
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
-use crate::types::{Ty, TyNode};
+use crate::types::{MAX_LEAVES, Ty, TyNode};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Sink, Span};
-use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, Val, World};
+use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, TyKind, Val, World, callbacks};
 use rustc_hash::FxHashMap;
+
+/// The symbols of what makes a function while the program runs: it takes the number of the [`Site`](crate::program::Site) and gives
+/// an address. The values come before, one by one, by the others: an `int`, a `float`, a `double`, a `bool`.
+pub const COMPILE: &str = "nyala.compile";
+pub const COMPILE_VALUES: [&str; 4] =
+    ["nyala.compile.int", "nyala.compile.float", "nyala.compile.double", "nyala.compile.bool"];
 
 /// How deep function types nest in the graph.
 const MAX_TYPE_DEPTH: usize = 50;
@@ -44,6 +52,10 @@ struct Lowering<'r> {
     ret: Option<Val>,
     /// Functions of other code, by their symbols: those that the program's Impala declares, and those that are called here.
     declared: FxHashMap<String, Vec<Cont>>,
+    /// Groups of functions that call each other, by the names of what calls another function with them.
+    groups: FxHashMap<Var, Vec<Val>>,
+    /// Calls that make a function while the program runs, with their numbers.
+    sites: FxHashMap<Var, i32>,
     /// Functions that several places have, with what they became.
     shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
@@ -74,6 +86,8 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         in_order: residual.in_order,
         ret: None,
         declared,
+        groups: FxHashMap::default(),
+        sites: residual.sites.iter().zip(residual.first_site..).map(|(s, i)| (s.var, i)).collect(),
         shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
@@ -215,6 +229,53 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Hands the values over that a function is made for, and goes on with it. It is at an address, called by C's convention.
+    fn compile(&mut self, mut k: Cont, mut mem: Val, site: i32, args: &[Value], span: Span) -> Lowered<()> {
+        let Some((&then, values)) = args.split_last() else { return Err(Box::new(stuck_body::not_callable(span))) };
+        let made = match then {
+            Value::Lam(lam) => self.terms.lam_node(lam).params.first().map(|&x| (self.signatures.ty(self.terms, x), x)),
+            Value::Var(x) => match self.signatures.of(self.terms, x) {
+                TyNode::Fn(params) => params.first().map(|&ty| (ty, x)),
+                _ => None,
+            },
+            Value::Const(_) => None,
+        };
+        let Some((ty, of)) = made else { return Err(Box::new(stuck_body::not_callable(span))) };
+        let ty = self.ty(ty, of, 0)?;
+        let (mem_ty, int) = (self.world.types.mem(), self.world.types.i32());
+        let done = self.world.types.cn(&[mem_ty]);
+        for &value in values {
+            let val = self.value(value, span)?;
+            let symbol = match self.world.prim(val) {
+                Some(Scalar::I32) => COMPILE_VALUES[0],
+                Some(Scalar::F32) => COMPILE_VALUES[1],
+                Some(Scalar::F64) => COMPILE_VALUES[2],
+                _ => COMPILE_VALUES[3],
+            };
+            let of_val = self.world.ty(val);
+            let takes = self.world.types.cn(&[mem_ty, of_val, done]);
+            let callee = self.foreign(symbol, takes, span)?;
+            let next = self.world.declare("k", done, &["m"]);
+            let next_val = self.world.cont_val(next);
+            self.world.define(k, callee, &[mem, val, next_val]);
+            (k, mem) = (next, self.world.param(next, 0));
+        }
+        let (code, environment) = callbacks::addresses(&mut self.world.types);
+        let done = self.world.types.cn(&[mem_ty, code]);
+        let takes = self.world.types.cn(&[mem_ty, int, done]);
+        let callee = self.foreign(COMPILE, takes, span)?;
+        let next = self.world.declare("compiled", done, &["m", "address"]);
+        let (site, next_val) = (self.world.lit_i32(site), self.world.cont_val(next));
+        self.world.define(k, callee, &[mem, site, next_val]);
+        let address = self.world.param(next, 1);
+        let environment = self.world.op_ty(Op::Bitcast, environment, &[address]);
+        let function = callbacks::of_address(self.world, ty, address, environment);
+        let then = self.value(then, span)?;
+        let mem = self.world.param(next, 0);
+        self.world.define(next, then, &[mem, function]);
+        Ok(())
+    }
+
     /// A function that C can call; others are lowered where they are used.
     fn export(&mut self, name: &str, value: Value) -> Lowered<()> {
         let Value::Lam(lam) = value else { return Ok(()) };
@@ -277,7 +338,7 @@ impl Lowering<'_> {
                 self.world.types.cn(&types)
             }
             TyNode::Array(element) => {
-                let element = self.ty(element, of, depth + 1)?;
+                let element = self.element_ty(element, of, depth + 1)?;
                 let array = self.world.types.indef_array(element);
                 self.world.types.ptr(array)
             }
@@ -288,6 +349,18 @@ impl Lowering<'_> {
         };
         self.types.insert(ty, made);
         Ok(made)
+    }
+
+    /// The type of an array's elements: in memory, an aggregate is a tuple.
+    fn element_ty(&mut self, ty: Ty, of: Var, depth: usize) -> Lowered<IrTy> {
+        let Some(parts) = self.signatures.types.aggregate(ty) else { return self.ty(ty, of, depth) };
+        if self.signatures.types.leaves(ty).is_none() {
+            let place = self.signatures.place(self.terms, of);
+            let what = format!("aggregates in memory of functions, or of more than {MAX_LEAVES} parts");
+            return Err(Box::new(limitation::not_supported(place, &what, "keep several arrays")));
+        }
+        let parts = parts.iter().map(|&p| self.element_ty(p, of, depth + 1)).collect::<Lowered<Vec<IrTy>>>()?;
+        Ok(self.world.types.tuple(&parts))
     }
 
     fn is_stage(&mut self, var: Var) -> bool {
@@ -365,7 +438,7 @@ impl Lowering<'_> {
     /// The address of a constant array.
     fn array(&mut self, array: Array, start: u32, span: Span) -> Lowered<Val> {
         let elements: Vec<Val> =
-            self.terms.elements(array).iter().map(|&c| self.value(Value::Const(c), span)).collect::<Lowered<_>>()?;
+            self.terms.elements(array).iter().map(|&c| self.element(c, span)).collect::<Lowered<_>>()?;
         let element = self.world.ty(elements[0]);
         let address = self.constant("array", element, &elements);
         if start == 0 {
@@ -373,6 +446,40 @@ impl Lowering<'_> {
         }
         let start = self.world.lit_i32(start as i32);
         Ok(self.shift(address, start))
+    }
+
+    /// An element of a constant array, which may be an aggregate.
+    fn element(&mut self, element: Const, span: Span) -> Lowered<Val> {
+        let Const::Array(parts, 0) = element else { return self.value(Value::Const(element), span) };
+        let parts: Vec<Val> =
+            self.terms.elements(parts).iter().map(|&c| self.element(c, span)).collect::<Lowered<_>>()?;
+        Ok(self.world.op(Op::Tuple, &parts))
+    }
+
+    /// The address of a field of an element.
+    fn field(&mut self, array: Val, idx: Val, field: Value, span: Span) -> Lowered<Val> {
+        let Value::Const(Const::Int(mut n)) = field else { return Err(Box::new(stuck_body::never(span))) };
+        let mut address = self.world.op(Op::Lea, &[array, idx]);
+        // Fields of fields count one by one.
+        while let Some(of) = self.world.types.pointee(self.world.ty(address))
+            && let TyKind::Tuple(parts) = self.world.types.kind(of)
+        {
+            let mut at = 0;
+            while at + 1 < parts.len() && n >= self.n_leaves(parts[at]) {
+                n -= self.n_leaves(parts[at]);
+                at += 1;
+            }
+            let at = self.world.lit_i64(at as i64);
+            address = self.world.op(Op::Lea, &[address, at]);
+        }
+        if n != 0 { Err(Box::new(stuck_body::fault(span, Prim::Field, Fault::Operands))) } else { Ok(address) }
+    }
+
+    fn n_leaves(&self, ty: IrTy) -> i32 {
+        match self.world.types.kind(ty) {
+            TyKind::Tuple(parts) => parts.iter().map(|&p| self.n_leaves(p)).sum(),
+            _ => 1,
+        }
     }
 
     /// The address of a global with these elements.
@@ -400,7 +507,7 @@ impl Lowering<'_> {
         let Some((ty, of)) = array else { return Err(Box::new(stuck_body::not_callable(span))) };
         let ptr = self.ty(ty, of, 0)?;
         let element = match self.signatures.get(ty) {
-            TyNode::Array(element) => self.ty(element, of, 0)?,
+            TyNode::Array(element) => self.element_ty(element, of, 0)?,
             _ => return Err(Box::new(stuck_body::not_callable(span))),
         };
         let n = match args[0] {
@@ -446,8 +553,8 @@ impl Lowering<'_> {
         self.times.extend(lam.params.iter().chain([&lam.stage]).map(|&x| (x, time)));
     }
 
-    /// Goes on with the body of a function that is called from a body which runs at `time`: that body has been executed there, so it is now, or
-    /// it was, if nothing kept it from running before those around it.
+    /// Goes on with the body of a function that is called from a body which runs at `time`: that body has been executed there, so
+    /// it is now, or it was, if nothing kept it from running before those around it.
     fn enter(&mut self, time: u32, lam: &LamNode) -> Body {
         let time = if time == self.now {
             self.now += 1;
@@ -457,6 +564,18 @@ impl Lowering<'_> {
         };
         self.bind_at(time, lam);
         lam.body
+    }
+
+    /// The functions of a group that call each other, if `fix` binds what calls another function with them.
+    fn group_of(&self, lam: Lam) -> Option<Box<[Value]>> {
+        let node = self.terms.lam_node(lam);
+        match (&*node.params, self.terms.body_node(node.body)) {
+            (&[k], BodyNode::Apply { callee, args, .. }) if *callee == Value::Var(k) && args.len() > 1 => {
+                let are_functions = args.iter().all(|a| matches!(a, Value::Lam(_)));
+                are_functions.then(|| args.clone())
+            }
+            _ => None,
+        }
     }
 
     // --- Bodies.
@@ -477,8 +596,8 @@ impl Lowering<'_> {
             let least = match &node {
                 BodyNode::Fix { .. } => 0,
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
-                    Prim::If | Prim::Exit | Prim::Put | Prim::Print => self.now,
-                    Prim::Div | Prim::Mod | Prim::At => effect,
+                    Prim::If | Prim::Exit | Prim::Put | Prim::PutField | Prim::Print => self.now,
+                    Prim::Div | Prim::Mod | Prim::At | Prim::Field => effect,
                     _ => 0,
                 },
                 BodyNode::Apply { .. } => self.now,
@@ -491,6 +610,35 @@ impl Lowering<'_> {
                 )));
             }
             match node {
+                BodyNode::Apply { callee: Value::Const(Const::Foreign(x)), args, .. }
+                    if let Some(&site) = self.sites.get(&x) =>
+                {
+                    return self.compile(k, mem, site, &args, span);
+                }
+                BodyNode::Fix { var, lam, rest, .. } if let Some(functions) = self.group_of(lam) => {
+                    self.times.insert(var, time);
+                    let functions = functions.iter().map(|&f| self.value(f, span)).collect::<Lowered<Vec<Val>>>()?;
+                    // Elsewhere than where it is called with code, it is a function as others are.
+                    let ty = self.signatures.ty(self.terms, var);
+                    let ty = self.ty(ty, var, 0)?;
+                    let all = self.world.declare("all", ty, &["m", "k"]);
+                    let mut args = vec![self.world.param(all, 0)];
+                    args.extend(&functions);
+                    let with = self.world.param(all, 1);
+                    self.world.define(all, with, &args);
+                    let val = self.world.cont_val(all);
+                    self.vals.insert(var, val);
+                    self.groups.insert(var, functions);
+                    body = rest;
+                }
+                BodyNode::Apply { callee: Value::Var(x), args, .. }
+                    if let (Some(functions), &[Value::Lam(lam)]) = (self.groups.get(&x), &*args)
+                        && !self.shared.contains_key(&lam) =>
+                {
+                    let node = self.terms.lam_node(lam).clone();
+                    self.vals.extend(node.params.iter().copied().zip(functions.iter().copied()));
+                    body = self.enter(time, &node);
+                }
                 BodyNode::Fix { var, lam, rest, .. } => {
                     let name = self.terms.name(var).map_or("f", |n| n).to_string();
                     let val = if self.shared.contains_key(&lam) {
@@ -510,7 +658,7 @@ impl Lowering<'_> {
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
                         return self.end(prim, mem, &operands, &args, k, span);
                     }
-                    if let (Prim::Put, Value::Const(Const::Array(..))) = (prim, args[0]) {
+                    if let (Prim::Put | Prim::PutField, Value::Const(Const::Array(..))) = (prim, args[0]) {
                         return Err(Box::new(stuck_body::fault(span, prim, Fault::ConstantArray)));
                     }
                     if prim == Prim::Print {
@@ -521,6 +669,14 @@ impl Lowering<'_> {
                         (Prim::Put, &[array, idx, value]) => {
                             let address = self.world.op(Op::Lea, &[array, idx]);
                             mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        (Prim::PutField, &[array, idx, _, value]) => {
+                            let address = self.field(array, idx, args[2], span)?;
+                            mem = self.world.op(Op::Store, &[mem, address, value]);
+                        }
+                        (Prim::Field, &[array, idx, _]) => {
+                            let address = self.field(array, idx, args[2], span)?;
+                            results.push(self.world.op(Op::Load, &[mem, address]));
                         }
                         (Prim::Local, _) => {
                             let (after, array) = self.local(mem, &args, span)?;
@@ -534,7 +690,7 @@ impl Lowering<'_> {
                             let node = self.terms.lam_node(lam).clone();
                             self.vals.extend(node.params.iter().copied().zip(results));
                             body = self.enter(time, &node);
-                            if prim == Prim::Put {
+                            if matches!(prim, Prim::Put | Prim::PutField) {
                                 effect = self.now;
                             }
                         }
@@ -670,7 +826,7 @@ impl Lowering<'_> {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::If | Prim::Exit | Prim::Print | Prim::Local => {
+            Prim::Put | Prim::Field | Prim::PutField | Prim::If | Prim::Exit | Prim::Print | Prim::Local => {
                 unreachable!("they are no operations with a result")
             }
         };

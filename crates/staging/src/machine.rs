@@ -177,21 +177,26 @@ impl Machine<'_> {
 
     /// Makes code of all bodies. Parts have smaller ids, so they come first.
     fn load(&mut self, program: Body) -> Code {
-        let mut nodes: FxHashMap<Lam, Node> = FxHashMap::default();
+        let mut nodes: Vec<Option<Node>> = vec![None; self.terms.n_lams()];
+        let (mut terms, mut operands): (Vec<Term>, Vec<Value>) = (Vec::new(), Vec::new());
+        self.codes.reserve(program.0 as usize + 1);
         self.grow();
         for i in 0..=program.0 {
             let body = Body(i);
             let span = self.terms.span(body);
-            match self.terms.body_node(body).clone() {
-                BodyNode::Apply { stage, callee, args } => {
-                    let operands: Vec<Value> = std::iter::once(callee)
-                        .chain(args)
-                        .map(|v| match v {
+            match *self.terms.body_node(body) {
+                BodyNode::Apply { stage, callee, ref args } => {
+                    terms.clear();
+                    terms.push(callee);
+                    terms.extend_from_slice(args);
+                    operands.clear();
+                    for &term in &terms {
+                        operands.push(match term {
                             Term::Const(c) => Value::Const(c),
                             Term::Var(x) => Value::Var(x),
                             Term::Lam(lam) => self.load_lam(lam, &mut nodes),
-                        })
-                        .collect();
+                        });
+                    }
                     self.code(Kind::Apply, stage, &operands, span);
                 }
                 BodyNode::Fix { stage, var, lam, rest } => {
@@ -207,14 +212,17 @@ impl Machine<'_> {
         Code(program.0)
     }
 
-    fn load_lam(&mut self, lam: Lam, nodes: &mut FxHashMap<Lam, Node>) -> Value {
-        let data = self.terms.lam_node(lam).clone();
-        let node = match nodes.get(&lam) {
-            Some(&node) => node,
+    fn load_lam(&mut self, lam: Lam, nodes: &mut [Option<Node>]) -> Value {
+        let node = match nodes[lam.0 as usize] {
+            Some(node) => node,
             None => {
-                let params = self.add_vars(&data.params);
-                let node = self.node(params, data.stage, Code(data.body.0));
-                nodes.insert(lam, node);
+                let data = self.terms.lam_node(lam);
+                let start = self.vars.len() as u32;
+                self.vars.extend_from_slice(&data.params);
+                let params = Vars { start, end: self.vars.len() as u32 };
+                let (stage, code) = (data.stage, Code(data.body.0));
+                let node = self.node(params, stage, code);
+                nodes[lam.0 as usize] = Some(node);
                 node
             }
         };
@@ -701,7 +709,7 @@ impl Machine<'_> {
     fn execute_prim(&mut self, prim: Prim, frame: &mut Frame) -> Result<(), Why> {
         let args = &frame.operands[1..];
         // No built-in function has more arguments.
-        let mut consts = [None; 4];
+        let mut consts = [None; 5];
         for (known, &arg) in consts.iter_mut().zip(args) {
             if let Value::Const(c) = arg {
                 *known = Some(c);

@@ -2,8 +2,8 @@
 //!
 //! Separate, since it is one table for names, types and both evaluators.
 //!
-//! A built-in function `p v̄ k` goes on with `k r`, where `r` is its result. It takes one step of evaluation, which is that `δ` rule; the call of
-//! the continuation is another.
+//! A built-in function `p v̄ k` goes on with `k r`, where `r` is its result. It takes one step of evaluation, which is that `δ`
+//! rule; the call of the continuation is another.
 
 use crate::term::{Const, Terms};
 
@@ -66,13 +66,18 @@ prims! {
     ToInt, "to_int";
     /// `at a i`: an element of an array.
     At, "at";
+    /// `field a i n`: a field of an element, which is an aggregate, by its number. Fields of fields count one by one.
+    Field, "field";
     /// `shift a i`: the array from that element on.
     Shift, "shift";
     /// `put a i v`: stores an element; the continuation takes nothing.
     Put, "put";
+    /// `put_field a i n v`: stores a field.
+    PutField, "put_field";
     /// `local n`: a new array of so many elements, which have no values yet. It ends with the function that has it.
     Local, "local";
-    /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when they run.
+    /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when
+    /// they run.
     Print, "print";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
@@ -105,12 +110,26 @@ pub enum Fault {
     ConstantArray,
 }
 
+/// A number in a constant aggregate.
+fn leaf(terms: &Terms, aggregate: Const, mut n: i32) -> Option<Const> {
+    let mut work = vec![aggregate];
+    while let Some(part) = work.pop() {
+        match part {
+            Const::Array(parts, 0) => work.extend(terms.elements(parts).iter().rev()),
+            number if n == 0 => return Some(number),
+            _ => n -= 1,
+        }
+    }
+    None
+}
+
 impl Prim {
     /// How many arguments have to be known; a continuation follows, two after `if`. `exit` takes any arguments.
     pub fn n_operands(self) -> usize {
         match self {
             Prim::Exit => 0,
-            Prim::Put => 3,
+            Prim::PutField => 4,
+            Prim::Put | Prim::Field => 3,
             Prim::Not | Prim::If | Prim::Print | Prim::Local => 1,
             Prim::ToFloat | Prim::ToDouble | Prim::ToInt | Prim::Neg | Prim::Abs => 1,
             Prim::Sqrt | Prim::Floor | Prim::Ceil | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Exp | Prim::Log => 1,
@@ -187,7 +206,12 @@ impl Prim {
                     _ => return Err(Fault::OutOfBounds),
                 }
             }
-            [Some(Const::Array(..)), _, _] => return Err(Fault::ConstantArray),
+            [Some(Const::Array(a, start)), Some(Const::Int(i)), Some(Const::Int(n))] if self == Prim::Field => {
+                let at = usize::try_from(i64::from(start) + i64::from(i)).map_err(|_| Fault::OutOfBounds)?;
+                let &element = terms.elements(a).get(at).ok_or(Fault::OutOfBounds)?;
+                leaf(terms, element, n).ok_or(Fault::Operands)?
+            }
+            [Some(Const::Array(..)), _, _, ..] => return Err(Fault::ConstantArray),
             [Some(Const::Int(a)), Some(Const::Int(b))] => self.of_ints(a, b)?,
             [Some(Const::Float(a)), Some(Const::Float(b))] => match self {
                 // `+ - * /` of two `float`s, computed as `double` and rounded to `float`, are rounded right.

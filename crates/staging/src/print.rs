@@ -180,11 +180,21 @@ impl Printer<'_> {
                 self.out.push('{');
                 for (i, &element) in self.terms.elements(array)[start as usize..].iter().enumerate() {
                     self.out += if i > 0 { ", " } else { "" };
-                    self.put_const(element);
+                    self.put_element(element);
                 }
                 self.out.push('}');
             }
         }
+    }
+
+    fn put_element(&mut self, element: Const) {
+        let Const::Array(parts, 0) = element else { return self.put_const(element) };
+        self.out.push('[');
+        for (i, &part) in self.terms.elements(parts).iter().enumerate() {
+            self.out += if i > 0 { ", " } else { "" };
+            self.put_element(part);
+        }
+        self.out.push(']');
     }
 
     /// `within` is 0 for any expression, 1 for an operand of `&`, 2 for one of `!`.

@@ -2,29 +2,69 @@
 //!
 //! Separate, since DeepCPS and Staged-C become the same.
 
-use crate::term::{Body, Terms, Var};
+use crate::names::Names;
+use crate::term::{Body, Const, Terms, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The languages, by the ending of a file's name.
-const LANGUAGES: [(&str, Reader); 2] = [(".deepcps", crate::deepcps::read), (".stagedc", crate::stagedc::read)];
+const LANGUAGES: [(&str, Reader); 2] = [(".deepcps", each_alone), (".stagedc", together)];
 
-type Reader = fn(&Sources, FileId, &mut Sink) -> Option<Program>;
+/// Reads a program's files of a language.
+type Reader = fn(&Sources, &[FileId], Said) -> Vec<Option<Program>>;
 
-fn reader(name: &str) -> Option<Reader> {
-    LANGUAGES.iter().find(|l| name.ends_with(l.0)).map(|l| l.1)
+/// What a reader says besides the program.
+pub(crate) struct Said<'a> {
+    pub sink: &'a mut Sink,
+    /// For an editor only.
+    pub names: Option<&'a mut Names>,
+}
+
+fn each_alone(sources: &Sources, files: &[FileId], mut said: Said) -> Vec<Option<Program>> {
+    let read = |&file: &FileId| {
+        let said = Said { sink: said.sink, names: said.names.as_deref_mut() };
+        crate::deepcps::read_named(sources, file, said)
+    };
+    files.iter().map(read).collect()
+}
+
+fn together(sources: &Sources, files: &[FileId], said: Said) -> Vec<Option<Program>> {
+    vec![crate::stagedc::read(sources, files, said)]
 }
 
 /// Whether a file of that name is a program of one of these languages.
 pub fn is_staged(name: &str) -> bool {
-    reader(name).is_some()
+    LANGUAGES.iter().any(|l| name.ends_with(l.0))
 }
 
-/// Reads a file, as DeepCPS unless its name says something else. `None`: what is wrong is in the sink.
-pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
-    reader(sources.name(file)).unwrap_or(crate::deepcps::read)(sources, file, sink)
+/// Reads files, as DeepCPS unless their names say something else. Those in Staged-C are one program, those in DeepCPS one each.
+/// `None`: what is wrong is in the sink.
+pub fn read(sources: &Sources, files: &[FileId], sink: &mut Sink) -> Option<Vec<Program>> {
+    read_named(sources, files, Said { sink, names: None })
+}
+
+/// What names mean in files, whatever their faults.
+pub fn names(sources: &Sources, files: &[FileId]) -> Names {
+    let mut names = Names::default();
+    read_named(sources, files, Said { sink: &mut Sink::default(), names: Some(&mut names) });
+    names
+}
+
+fn read_named(sources: &Sources, files: &[FileId], mut said: Said) -> Option<Vec<Program>> {
+    let mut programs = Vec::new();
+    for (i, (ending, reader)) in LANGUAGES.into_iter().enumerate() {
+        let is_own = |file: &&FileId| {
+            let name = sources.name(**file);
+            name.ends_with(ending) || i == 0 && !is_staged(name)
+        };
+        let own: Vec<FileId> = files.iter().filter(is_own).copied().collect();
+        if !own.is_empty() {
+            programs.extend(reader(sources, &own, Said { sink: said.sink, names: said.names.as_deref_mut() }));
+        }
+    }
+    programs.into_iter().collect()
 }
 
 /// A program that follows the rules of names and types.
@@ -35,9 +75,52 @@ pub struct Program {
     /// What the program ends with, if it ends with `let`s.
     pub exports: Vec<Export>,
     pub signatures: Signatures,
-    /// Bodies of the residual program that are active at the same time run in the order of their places, as Staged-C has it; otherwise the
-    /// deepest runs first. Evaluation executes nothing that has effects, so that its own order does not matter.
+    /// Where the program makes functions while it runs.
+    pub sites: Vec<Site>,
+    /// Bodies of the residual program that are active at the same time run in the order of their places, as Staged-C has it;
+    /// otherwise the deepest runs first. Evaluation executes nothing that has effects, so that its own order does not matter.
     pub in_order: bool,
+}
+
+/// Where a program makes a function while it runs: `T g(params) = compile f<args>;`. In the calculus it is a call of other code
+/// with the arguments that are values then, whose continuation takes the function.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// What is called.
+    pub var: Var,
+    /// The text between the head, which has the name [`COMPILED`], and the arguments: `float NAME(int* env, float x) = f<`.
+    head: String,
+    /// What each argument is, `None` for a value.
+    args: Vec<Option<String>>,
+}
+
+/// The name of the function that a [`Site`]'s text declares. C's convention of calls by address puts an environment before the
+/// parameters.
+pub const COMPILED: &str = "nyala_compiled";
+
+impl Site {
+    pub(crate) fn new(var: Var, ret: &str, params: &[String], of: &str, args: Vec<Option<String>>) -> Site {
+        let params: String = params.iter().enumerate().map(|(i, ty)| format!(", {ty} p{i}")).collect();
+        Site { var, head: format!("{ret} {COMPILED}(int* env{params}) = {of}<"), args }
+    }
+
+    /// A file in Staged-C that makes the function for these values. `None` where one has no literal: a float that is not finite.
+    pub fn text(&self, values: &[Const]) -> Option<String> {
+        let mut values = values.iter();
+        let args = self.args.iter().map(|arg| match arg {
+            Some(param) => Some(param.clone()),
+            None => Some(match *values.next()? {
+                Const::Int(i32::MIN) => format!("({} - 1)", i32::MIN + 1),
+                Const::Int(i) => format!("{i}"),
+                Const::Bool(b) => format!("{b}"),
+                Const::Float(f) if f.is_finite() => format!("{f:?}"),
+                Const::Double(f) if f.is_finite() => format!("{f:?}"),
+                _ => return None,
+            }),
+        });
+        let args: Option<Vec<String>> = args.collect();
+        Some(format!("{}{}>;\n", self.head, args?.join(", ")))
+    }
 }
 
 /// A function that other code calls.
@@ -118,11 +201,20 @@ impl Signatures {
             TyNode::Double => "f64",
             TyNode::Array(element) => {
                 let is_array = matches!(self.get(element), TyNode::Array(_));
-                return self.impala(element).filter(|_| !is_array).map(|of| format!("&[{of}]"));
+                return self.impala_element(element).filter(|_| !is_array).map(|of| format!("&[{of}]"));
             }
             _ => return None,
         };
         Some(name.into())
+    }
+
+    /// In memory, an aggregate is a tuple.
+    fn impala_element(&mut self, ty: Ty) -> Option<String> {
+        let Some(parts) = self.types.aggregate(ty) else { return self.impala(ty) };
+        // So it has no great depth.
+        self.types.leaves(ty)?;
+        let parts: Option<Vec<String>> = parts.iter().map(|&p| self.impala_element(p)).collect();
+        Some(format!("({})", parts?.join(", ")))
     }
 
     /// Where the variable is declared.

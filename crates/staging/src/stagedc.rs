@@ -1,37 +1,68 @@
 //! Staged-C (section 5): functions in a part of C, with labels that say when a statement is executed, to a term of the calculus.
 //!
-//! Separate from [`c`](crate::c), which knows the grammar, and from DeepCPS, which has the same terms for another text. Here are functions, and bodies as they are made.
+//! Separate from [`c`](crate::c), which knows the grammar, and from DeepCPS, which has the same terms for another text. Here are
+//! functions, and bodies as they are made.
 //!
-//! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the function, a label `f` means `go`.
-//! `g = f<args>` passes on the `go` of `g`, so that of `f` only what waits for known values is executed before somebody calls `g`.
+//! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the
+//! function, a label `f` means `go`. `g = f<args>` passes on the `go` of `g`, so that of `f` only what waits for known values is
+//! executed before somebody calls `g`.
 //!
-//! **When a statement is executed.** Without a label, after the statement before it in the text (`*`), the first one at `go`. With a label, when that is true. A statement becomes
-//! calls in a row, each within the continuation of the one before it. An operation waits for the statement's stage and its operands. A call, `return` and a copy
-//! wait for the stage only: what they pass on may be unknown. So `*` is the stage of the continuation of the statement's last call.
+//! **Their order.** Functions are made in an order in which those that a function mentions come first. Functions that mention each
+//! other are one `fix`, of a function that calls another one with all of them: `fix all = λ(k). k f g`. The body of each is within
+//! a call of `all`, which binds their names. Such a group costs two more steps for each call.
 //!
-//! **Where control goes on.** A block ends, a loop goes on, a `void` function returns when the statements before the first label in it have been executed. What is behind
-//! a label is executed for itself. So a loop is unrolled although what has a label in it waits. What follows the loop has as its `*` that of the last statement of the last turn: loops pass this stage on, as `sfor` of Listing 8 does.
+//! **When a statement is executed.** Without a label, after the statement before it in the text (`*`), the first one at `go`. With
+//! a label, when that is true. A statement becomes calls in a row, each within the continuation of the one before it. An operation
+//! waits for the statement's stage and its operands. A call, `return` and a copy wait for the stage only: what they pass on may be
+//! unknown. So `*` is the stage of the continuation of the statement's last call.
 //!
-//! **The earlier statement first.** A statement whose label is that of an earlier one in its block is staged on the earlier one. In general the order of statements is that of places in the term,
-//! and evaluation executes nothing that has effects. So a residual program runs in the order of its places ([`Program::in_order`]).
+//! **Where control goes on.** A block ends, a loop goes on, a `void` function returns when the statements before the first label in
+//! it have been executed. What is behind a label is executed for itself. So a loop is unrolled although what has a label in it
+//! waits. What follows the loop has as its `*` that of the last statement of the last turn: loops pass this stage on, as `sfor` of
+//! Listing 8 does.
 //!
-//! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go on, are functions that take the
-//! assigned variables.
+//! **The earlier statement first.** A statement whose label is that of an earlier one in its block is staged on the earlier one. In
+//! general the order of statements is that of places in the term, and evaluation executes nothing that has effects. So a residual
+//! program runs in the order of its places ([`Program::in_order`]).
+//!
+//! **Structs.** A variable of a struct is one variable of the calculus for each *leaf*: a field that is a number, a pointer, a
+//! stage or a function, or such a field of a field. So some fields may be known and others not. Functions take and return leaves.
+//! In memory, a struct is the tuple of its fields; `field` and `put_field` load and store a leaf.
+//!
+//! **Functions as values.** A pointer to a function is bound to the function. Its call is that of a variable, which is executed
+//! early where it is known.
+//!
+//! **Variables.** An assignment binds another variable of the calculus. Loops, and what follows an `if` both of whose branches go
+//! on, are functions that take the assigned variables.
 //!
 //! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
 //!
-//! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params return`, the call executed as soon as `f` is bound.
+//! **Functions that are made while the program runs.** `compile` is a call of other code, which gives a function ([`Site`]).
+//!
+//! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params
+//! return`, the call executed as soon as `f` is bound.
+//!
+//! **What waits for a function.** Evaluation looks for active bodies in all that follows when something is bound that stages depend
+//! on. So stages mention functions above only where they must: in what may be executed before the function around it is called.
+//! Exports and specialized functions stand and are executed at their places in the row of functions.
 
-use crate::c::{Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Statement, StatementKind, Type, parse};
+use crate::c::{
+    Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Signature, Statement, StatementKind, Type, Unit, parse,
+};
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
+use crate::names::{Declaration, Names};
 use crate::prim::Prim;
-use crate::program::{Export, Program, Signatures};
+use crate::program::{Export, Program, Said, Signatures, Site};
 use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Sources, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+mod compiled;
+mod functions;
+mod order;
+mod places;
 mod statements;
 mod values;
 
@@ -45,12 +76,19 @@ const FLOAT: Type = Type { base: Base::Float, pointers: 0 };
 const DOUBLE: Type = Type { base: Base::Double, pointers: 0 };
 const STAGE: Type = Type { base: Base::Stage, pointers: 0 };
 
-/// Reads a file. `None`: what is wrong is in the sink.
-pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program> {
-    let functions = parse(file, sources.text(file), sink)?;
+/// Reads files, at least one, which know each other's declarations. `None`: what is wrong is in the sink.
+pub(crate) fn read(sources: &Sources, files: &[FileId], Said { sink, names }: Said) -> Option<Program> {
+    let mut unit = Unit::default();
+    let mut has_faults = false;
+    for &file in files {
+        has_faults |= !parse(file, sources.text(file), &mut unit, sink);
+    }
+    let &file = files.last().filter(|_| !has_faults)?;
     let mut terms = Terms::default();
     let always = terms.stage(StageNode::Const(true));
     let mut translator = Translator {
+        unit: &unit,
+        structs: vec![None; unit.names.len()],
         terms,
         types: Types::default(),
         basic: FxHashMap::default(),
@@ -58,24 +96,31 @@ pub fn read(sources: &Sources, file: FileId, sink: &mut Sink) -> Option<Program>
         places: FxHashMap::default(),
         scope: Vec::new(),
         names: FxHashMap::default(),
+        declared: Vec::new(),
+        uses: Vec::new(),
         locals: Vec::new(),
         functions: Vec::new(),
+        late: FxHashSet::default(),
         flow: Flow::new(always),
         at: always,
         ret: None,
         has_labels: false,
         loops: Vec::new(),
+        sites: Vec::new(),
         faults: Sink::default(),
     };
     let end = Span::new(file, sources.text(file).len(), sources.text(file).len());
-    let body = translator.program(&functions, end);
+    let body = translator.program(&unit.functions, end);
+    if let Some(names) = names {
+        translator.say_names(names);
+    }
     let failed = translator.faults.has_errors();
     sink.diagnostics.append(&mut translator.faults.diagnostics);
     let error = translator.types.add(TyNode::Error);
-    let Translator { terms, types, of_vars, places, .. } = translator;
+    let Translator { terms, types, of_vars, places, sites, .. } = translator;
     let (body, exports) = body;
     let signatures = Signatures { types, error, of_vars, places };
-    (!failed).then_some(Program { terms, body, exports, signatures, in_order: true })
+    (!failed).then_some(Program { terms, body, exports, signatures, sites, in_order: true })
 }
 
 /// A fault, which is reported.
@@ -96,10 +141,12 @@ struct Operand {
 
 #[derive(Clone, Copy)]
 enum Entity {
-    Local(usize),
+    /// The first of its leaves.
+    Local(Type, usize),
     Function(usize),
 }
 
+/// A leaf of a variable.
 #[derive(Clone, Copy)]
 struct Local {
     ty: Type,
@@ -115,9 +162,12 @@ struct Known<'s> {
     var: Var,
     /// The invocation, within the function itself.
     go: Option<Var>,
-    /// The function is other code's, declared by `extern`.
+    /// The function is other code's.
     is_foreign: bool,
     is_used: bool,
+    is_recursive: bool,
+    /// It is bound before a function that mentions it is.
+    is_bound_above: bool,
 }
 
 /// A call, the rest of the body is within one of its arguments.
@@ -139,6 +189,8 @@ enum Callee {
     Rest,
     /// With the name that the arguments' only function has within itself.
     Fix(Var, Lam),
+    /// With the name of what calls the rest with functions that call each other.
+    Group(Var, Lam),
 }
 
 /// The body that is being made.
@@ -179,16 +231,24 @@ struct Loop {
 }
 
 struct Translator<'s> {
+    unit: &'s Unit<'s>,
+    /// Those that are declared, by [`Unit::names`].
+    structs: Vec<Option<places::Struct<'s>>>,
     terms: Terms,
     types: Types,
-    basic: FxHashMap<(u32, u32), Ty>,
+    basic: FxHashMap<Type, Ty>,
     of_vars: FxHashMap<Var, Ty>,
     places: FxHashMap<Var, Span>,
     /// Names that are declared, in order, and what each means, the visible one last.
     scope: Vec<&'s str>,
-    names: FxHashMap<&'s str, Vec<Entity>>,
+    names: FxHashMap<&'s str, Vec<(Entity, usize)>>,
+    /// Where names are declared, and where which of them are used.
+    declared: Vec<(Name<'s>, Entity)>,
+    uses: Vec<(Span, usize)>,
     locals: Vec<Local>,
     functions: Vec<Known<'s>>,
+    /// Variables that nothing but a call of the function around them binds.
+    late: FxHashSet<Var>,
     flow: Flow,
     /// The stage of what the statement executes next.
     at: Stage,
@@ -197,11 +257,8 @@ struct Translator<'s> {
     /// A statement of the function has a label.
     has_labels: bool,
     loops: Vec<Loop>,
+    sites: Vec<Site>,
     faults: Sink,
-}
-
-fn show(ty: Type) -> String {
-    format!("{}{}", ty.base.name(), "*".repeat(ty.pointers as usize))
 }
 
 fn is_number(ty: Type) -> bool {
@@ -211,8 +268,13 @@ fn is_number(ty: Type) -> bool {
 impl<'s> Translator<'s> {
     // --- Variables, types and stages.
 
+    fn show(&self, ty: Type) -> String {
+        self.unit.show(ty)
+    }
+
+    /// The type of a leaf, or of a pointer.
     fn ty(&mut self, ty: Type) -> Ty {
-        if let Some(&known) = self.basic.get(&(ty.base as u32, ty.pointers)) {
+        if let Some(&known) = self.basic.get(&ty) {
             return known;
         }
         let node = match (ty.pointers, ty.base) {
@@ -221,17 +283,36 @@ impl<'s> Translator<'s> {
             (0, Base::Float) => TyNode::Float,
             (0, Base::Double) => TyNode::Double,
             (0, Base::Stage) => TyNode::Stage,
+            (0, Base::Function(i)) => {
+                let unit = self.unit;
+                let Signature { ret, params } = &unit.signatures[i as usize];
+                self.function_node(*ret, params, false)
+            }
+            // In memory only.
+            (0, Base::Struct(_)) => {
+                let fields: Vec<Ty> = self.fields(ty).into_iter().map(|f| self.ty(f)).collect();
+                let parts = self.types.add(TyNode::Fn(fields.into()));
+                TyNode::Fn([parts].into())
+            }
             (0, Base::Void) => TyNode::Error,
             _ => TyNode::Array(self.ty(Type { pointers: 0, ..ty })),
         };
         let made = self.types.add(node);
-        self.basic.insert((ty.base as u32, ty.pointers), made);
+        self.basic.insert(ty, made);
         made
     }
 
     fn fn_ty(&mut self, params: &[Type]) -> Ty {
-        let params: Vec<Ty> = params.iter().map(|&p| self.ty(p)).collect();
+        let params: Vec<Ty> = self.leaves_of(params).into_iter().map(|p| self.ty(p)).collect();
         self.types.add(TyNode::Fn(params.into()))
+    }
+
+    /// The type of a function: the stage of the call comes first.
+    fn function_node(&mut self, ret: Type, params: &[Type], is_foreign: bool) -> TyNode {
+        let mut all = if is_foreign { Vec::new() } else { vec![self.ty(STAGE)] };
+        all.extend(self.leaves_of(params).into_iter().map(|p| self.ty(p)).collect::<Vec<Ty>>());
+        all.push(self.fn_ty(&[ret]));
+        TyNode::Fn(all.into())
     }
 
     fn var(&mut self, name: &str, ty: Ty, place: Span) -> Var {
@@ -287,6 +368,24 @@ impl<'s> Translator<'s> {
         }
     }
 
+    /// Whether the stage may be true before the function around it is called.
+    fn is_early(&self, stage: Stage) -> bool {
+        match self.terms.stage_node(stage) {
+            StageNode::Const(known) => known,
+            StageNode::Var(x) => !self.late.contains(&x),
+            StageNode::And(a, b) => self.is_early(a) && self.is_early(b),
+            StageNode::Or(a, b) => self.is_early(a) || self.is_early(b),
+            StageNode::Not(_) => true,
+        }
+    }
+
+    /// Variables that are bound when what has this stage is executed.
+    fn bound_at(&mut self, stage: Stage, vars: &[Var]) {
+        if !self.is_early(stage) {
+            self.late.extend(vars);
+        }
+    }
+
     fn always(&mut self) -> Stage {
         self.terms.stage(StageNode::Const(true))
     }
@@ -295,6 +394,8 @@ impl<'s> Translator<'s> {
 
     fn push(&mut self, stage: Stage, callee: Callee, args: Vec<Value>, params: Vec<Var>, span: Span) -> Var {
         let own = self.stage_var();
+        self.bound_at(stage, &params);
+        self.bound_at(stage, &[own]);
         self.flow.pending.push(Pending { stage, callee, args, after: Vec::new(), params, own, span });
         self.flow.last = self.of_var(own);
         own
@@ -323,6 +424,12 @@ impl<'s> Translator<'s> {
                     let rest = Value::Lam(self.terms.lam(own, params, body));
                     let of_fixed = self.of_var(fixed);
                     let rest = self.terms.apply(of_fixed, rest, [Value::Var(fixed)], span);
+                    self.terms.fix(stage, fixed, lam, rest, span)
+                }
+                Callee::Group(fixed, lam) => {
+                    let rest = Value::Lam(self.terms.lam(own, params, body));
+                    let of_fixed = self.of_var(fixed);
+                    let rest = self.terms.apply(of_fixed, Value::Var(fixed), [rest], span);
                     self.terms.fix(stage, fixed, lam, rest, span)
                 }
             };
@@ -381,9 +488,10 @@ impl<'s> Translator<'s> {
 
     // --- Names.
 
-    fn declare(&mut self, name: &'s str, entity: Entity) {
-        self.scope.push(name);
-        self.names.entry(name).or_default().push(entity);
+    fn declare(&mut self, name: Name<'s>, entity: Entity) {
+        self.scope.push(name.text);
+        self.names.entry(name.text).or_default().push((entity, self.declared.len()));
+        self.declared.push((name, entity));
     }
 
     fn leave_scope(&mut self, mark: usize) {
@@ -392,13 +500,52 @@ impl<'s> Translator<'s> {
         }
     }
 
-    fn declare_local(&mut self, name: &'s str, ty: Type, value: Option<Value>) {
-        self.locals.push(Local { ty, value });
-        self.declare(name, Entity::Local(self.locals.len() - 1));
+    /// A variable with values for its leaves, if there are any.
+    fn declare_local(&mut self, name: Name<'s>, ty: Type, values: Option<Vec<Value>>) {
+        let first = self.locals.len();
+        for (i, ty) in self.leaves(ty).into_iter().enumerate() {
+            let value = values.as_ref().map(|v| v[i]);
+            self.locals.push(Local { ty, value });
+        }
+        self.declare(name, Entity::Local(ty, first));
+    }
+
+    /// New variables for the leaves of a value of that type.
+    fn leaf_vars(&mut self, ty: Type, name: &str, place: Span) -> Vec<Var> {
+        let leaves = self.named_leaves(ty, name);
+        leaves
+            .into_iter()
+            .map(|(name, leaf)| {
+                let ty = self.ty(leaf);
+                self.var(&name, ty, place)
+            })
+            .collect()
     }
 
     fn entity(&self, name: &str) -> Option<Entity> {
-        self.names.get(name)?.last().copied()
+        self.names.get(name)?.last().map(|n| n.0)
+    }
+
+    /// What a name means that is used there.
+    fn used(&mut self, name: &str, span: Span) -> Option<Entity> {
+        let (entity, declared) = self.names.get(name)?.last().copied()?;
+        self.uses.push((span, declared));
+        Some(entity)
+    }
+
+    fn say_names(&mut self, names: &mut Names) {
+        for (name, entity) in &self.declared {
+            let text = match entity {
+                Entity::Local(ty, _) => format!("{} {}", self.show(*ty), name.text),
+                Entity::Function(f) => {
+                    let Known { ret, params, .. } = &self.functions[*f];
+                    let params: Vec<String> = params.iter().map(|&p| self.show(p)).collect();
+                    format!("{} {}({})", self.show(*ret), name.text, params.join(", "))
+                }
+            };
+            names.declarations.push(Declaration { place: name.span, text });
+        }
+        names.uses.append(&mut self.uses);
     }
 
     fn fault<T>(&mut self, diagnostic: nyala_base::Diagnostic) -> Done<T> {
@@ -406,245 +553,14 @@ impl<'s> Translator<'s> {
         Err(Reported)
     }
 
-    fn local(&mut self, name: &str, span: Span) -> Done<usize> {
-        match self.entity(name) {
-            Some(Entity::Local(local)) => Ok(local),
-            Some(Entity::Function(_)) => self.fault(staging_name::function(span, name)),
-            None => self.fault(staging_name::in_c(span, name)),
-        }
-    }
-
     fn callee(&mut self, name: Name<'s>) -> Done<usize> {
-        match self.entity(name.text) {
+        match self.used(name.text, name.span) {
             Some(Entity::Function(function)) => Ok(function),
-            Some(Entity::Local(_)) => self.fault(staging_type::not_a_function(name.span, "number")),
+            Some(Entity::Local(ty, _)) => {
+                let shown = self.show(ty);
+                self.fault(staging_type::not_a_function(name.span, &shown))
+            }
             None => self.fault(staging_name::in_c(name.span, name.text)),
         }
-    }
-
-    // --- Functions.
-
-    fn known(&mut self, function: &Function<'s>, go: Option<Var>) -> Done<usize> {
-        for &(ty, name) in &function.params {
-            self.check_ty(ty, name.span)?;
-        }
-        if function.ty != VOID {
-            self.check_ty(function.ty, function.name.span)?;
-        }
-        let params: Vec<Type> = function.params.iter().map(|p| p.0).collect();
-        let is_foreign = matches!(function.body, FunctionBody::Foreign);
-        let mut all = if is_foreign { Vec::new() } else { vec![self.ty(STAGE)] };
-        all.extend(params.iter().map(|&p| self.ty(p)).collect::<Vec<Ty>>());
-        let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
-        let returns = self.fn_ty(&results);
-        all.push(returns);
-        let ty = self.types.add(TyNode::Fn(all.into()));
-        let var = self.var(function.name.text, ty, function.name.span);
-        self.functions.push(Known {
-            name: function.name.text,
-            ret: function.ty,
-            params,
-            var,
-            go,
-            is_foreign,
-            is_used: false,
-        });
-        Ok(self.functions.len() - 1)
-    }
-
-    /// Parameters, the stage of the call first and what the function returns to last. They are in scope from here on.
-    fn params(&mut self, function: &Function<'s>) -> (Vec<Var>, Var) {
-        let stage = self.ty(STAGE);
-        let go = self.var("go", stage, function.name.span);
-        let mut params = vec![go];
-        for &(ty, name) in &function.params {
-            let of = self.ty(ty);
-            let var = self.var(name.text, of, name.span);
-            self.declare_local(name.text, ty, Some(Value::Var(var)));
-            params.push(var);
-        }
-        let results: Vec<Type> = if function.ty == VOID { vec![] } else { vec![function.ty] };
-        let ty = self.fn_ty(&results);
-        let ret = self.var("return", ty, function.name.span);
-        params.push(ret);
-        (params, ret)
-    }
-
-    /// The function that `f<args>` is, where `stage` is true as soon as it may be made.
-    fn special(&mut self, function: &Function<'s>, of: Name<'s>, args: &[Expr<'s>], stage: Stage) -> Done<Lam> {
-        let mark = self.scope.len();
-        let made = self.special_in_scope(function, of, args, stage);
-        self.leave_scope(mark);
-        made
-    }
-
-    fn special_in_scope(
-        &mut self,
-        function: &Function<'s>,
-        of: Name<'s>,
-        args: &[Expr<'s>],
-        stage: Stage,
-    ) -> Done<Lam> {
-        let generic = self.callee(of)?;
-        let (params, ret) = self.params(function);
-        let own = self.stage_var();
-        let Known { var, ret: result, is_foreign, .. } = self.functions[generic];
-        if is_foreign {
-            return self.fault(limitation::not_supported(
-                of.span,
-                "specialized functions of other code",
-                "call it: what it does is executed when the program runs",
-            ));
-        }
-        if result != function.ty {
-            return self.mismatch(of.span, result, function.ty);
-        }
-        let stage = self.with_value(stage, Value::Var(var));
-        let of_call = self.of_var(params[0]);
-        let go = Value::Var(params[0]);
-        self.lambda(params, own, stage, |t| {
-            let mut values = vec![go];
-            values.extend(t.pass(generic, args, of.span)?);
-            let mut results = Vec::new();
-            if result != VOID {
-                let ty = t.ty(result);
-                results.push(t.var("result", ty, of.span));
-            }
-            let returned: Vec<Value> = results.iter().map(|&r| Value::Var(r)).collect();
-            t.push(t.at, Callee::Value(Value::Var(var)), values, results, of.span);
-            let stage = t.both(t.flow.last, of_call);
-            t.end(stage, Value::Var(ret), returned, of.span);
-            Ok(())
-        })
-    }
-
-    fn local_function(&mut self, function: &Function<'s>) -> Done<()> {
-        let FunctionBody::Special(of, args) = &function.body else {
-            return self.fault(limitation::not_supported(
-                function.name.span,
-                "functions with bodies in functions",
-                "declare it before the function around it",
-            ));
-        };
-        let lam = self.special(function, *of, args, self.at)?;
-        let known = self.known(function, None)?;
-        let var = self.functions[known].var;
-        // Bound before `of` is, it would be made at each of its uses.
-        let generic = self.callee(*of)?;
-        let stage = self.with_value(self.at, Value::Var(self.functions[generic].var));
-        self.push(stage, Callee::Rest, vec![Value::Lam(lam)], vec![var], function.name.span);
-        self.declare(function.name.text, Entity::Function(known));
-        Ok(())
-    }
-
-    /// A function of the file. Its name is in scope then, even if something is wrong within it.
-    fn function(&mut self, function: &Function<'s>) -> Done<()> {
-        let stage = self.flow.last;
-        let span = function.name.span;
-        match &function.body {
-            FunctionBody::Foreign => {
-                let known = self.known(function, None)?;
-                let Known { ret, params, .. } = &self.functions[known];
-                if *ret == STAGE || params.contains(&STAGE) {
-                    return self.mismatch(span, STAGE, INT);
-                }
-                self.declare(function.name.text, Entity::Function(known));
-            }
-            FunctionBody::Special(of, args) => {
-                let always = self.always();
-                let made = self.special(function, *of, args, always);
-                let known = self.known(function, None)?;
-                self.declare(function.name.text, Entity::Function(known));
-                let var = self.functions[known].var;
-                self.push(stage, Callee::Rest, vec![Value::Lam(made?)], vec![var], span);
-            }
-            FunctionBody::Block(statements) => {
-                let inner = self.known(function, None)?;
-                let outer = self.known(function, None)?;
-                let mark = self.scope.len();
-                self.declare(function.name.text, Entity::Function(inner));
-                let (params, ret) = self.params(function);
-                self.functions[inner].go = Some(params[0]);
-                self.ret = Some((ret, function.ty));
-                self.has_labels = false;
-                let own = self.stage_var();
-                let start = self.of_var(params[0]);
-                let made = self.lambda(params, own, start, |t| {
-                    t.block(statements)?;
-                    if t.flow.end.is_none() {
-                        if function.ty != VOID {
-                            return t.fault(staging_type::no_result(span, &show(function.ty)));
-                        }
-                        let control = t.flow.control;
-                        let stage = if t.has_labels { t.with_value(control, Value::Var(ret)) } else { control };
-                        t.end(stage, Value::Var(ret), Vec::new(), span);
-                    }
-                    Ok(())
-                });
-                self.leave_scope(mark);
-                self.declare(function.name.text, Entity::Function(outer));
-                let lam = made?;
-                let (fixed, var) = (self.functions[inner].var, self.functions[outer].var);
-                let (callee, args) = if self.functions[inner].is_used {
-                    (Callee::Fix(fixed, lam), Vec::new())
-                } else {
-                    (Callee::Rest, vec![Value::Lam(lam)])
-                };
-                self.push(stage, callee, args, vec![var], span);
-            }
-        }
-        Ok(())
-    }
-
-    /// What other code calls, if it can: with what it is called as.
-    fn export(&mut self, function: &Function<'s>) -> Option<(Export, Var)> {
-        let Some(Entity::Function(known)) = self.entity(function.name.text) else { return None };
-        let Known { ret, var, is_used, is_foreign, .. } = self.functions[known];
-        let span = function.name.span;
-        let is_plain = |ty: Type| ty != STAGE && ty.base != Base::Stage;
-        if is_foreign || ret.pointers > 0 || !is_plain(ret) || !function.params.iter().all(|p| is_plain(p.0)) {
-            return None;
-        }
-        let mark = self.scope.len();
-        let (params, _) = self.params(function);
-        self.leave_scope(mark);
-        let call = self.terms.var(Some("call".into()));
-        let args: Vec<Value> = std::iter::once(call).chain(params[1..].iter().copied()).map(Value::Var).collect();
-        // What calls itself would be here once more.
-        let is_recursive = self.functions.iter().any(|f| f.name == function.name.text && f.go.is_some() && f.is_used);
-        let stage = self.of_var(if is_recursive { call } else { var });
-        let stage = self.with_value(stage, Value::Var(var));
-        let body = self.terms.apply(stage, Value::Var(var), args, span);
-        let lam = Value::Lam(self.terms.lam(call, &params[1..], body));
-        let types: Vec<Ty> = params[1..].iter().map(|p| self.of_vars[p]).collect();
-        let ty = self.types.add(TyNode::Fn(types.into()));
-        let exported = self.var(function.name.text, ty, span);
-        self.push(self.flow.last, Callee::Rest, vec![lam], vec![exported], span);
-        Some((Export { name: function.name.text.into(), var: exported, is_used }, exported))
-    }
-
-    fn program(&mut self, functions: &[Function<'s>], end: Span) -> (Body, Vec<Export>) {
-        let mut declared: FxHashMap<&str, Span> = FxHashMap::default();
-        for function in functions {
-            if let Some(before) = declared.insert(function.name.text, function.name.span) {
-                self.faults.push(staging_name::twice(function.name.span, function.name.text, before));
-            }
-            let (pending, at) = (self.flow.pending.len(), self.at);
-            if self.function(function).is_err() {
-                self.flow.pending.truncate(pending);
-                self.at = at;
-                self.loops.clear();
-            }
-            self.locals.clear();
-        }
-        let mut exports = Vec::new();
-        if !self.faults.has_errors() {
-            exports = functions.iter().filter_map(|f| self.export(f)).collect();
-        }
-        let results = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
-        self.end(self.flow.last, Value::Const(Const::Prim(Prim::Exit)), results, end);
-        let always = self.always();
-        let flow = std::mem::replace(&mut self.flow, Flow::new(always));
-        (self.close(flow), exports.into_iter().map(|(e, _)| e).collect())
     }
 }

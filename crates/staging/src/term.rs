@@ -95,7 +95,7 @@ pub enum StageNode {
     Not(Stage),
 }
 
-/// λ[y] x̄. b
+/// `λ[y] x̄. b`
 #[derive(Clone, Debug)]
 pub struct LamNode {
     pub stage: Var,
@@ -105,9 +105,9 @@ pub struct LamNode {
 
 #[derive(Clone, Debug)]
 pub enum BodyNode {
-    /// [e] v v̄
+    /// `[e] v v̄`
     Apply { stage: Stage, callee: Value, args: Box<[Value]> },
-    /// [e] fix x = λ in b
+    /// `[e] fix x = λ in b`
     Fix { stage: Stage, var: Var, lam: Lam, rest: Body },
 }
 
@@ -186,6 +186,10 @@ impl Terms {
     /// The place in the source, which a copy of a body shares.
     pub fn span(&self, body: Body) -> Span {
         self.bodies[body.0 as usize].1
+    }
+
+    pub fn n_lams(&self) -> usize {
+        self.lams.len()
     }
 
     pub fn n_bodies(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Types of DeepCPS, and their inference by unification.
 //!
-//! Separate from the reader, which only asks whether two types are one. Types may be cyclic: a function may be passed to itself. So unification
-//! links classes before it compares what is in them, and ends since there is one class less each time.
+//! Separate from the reader, which only asks whether two types are one. Types may be cyclic: a function may be passed to itself. So
+//! unification links classes before it compares what is in them, and ends since there is one class less each time.
 
 nyala_base::define_id!(
     /// A type of a [`Types`].
@@ -31,6 +31,9 @@ pub enum TyNode {
 pub struct Types {
     nodes: Vec<TyNode>,
 }
+
+/// Limit on the parts of an aggregate in memory, with those of its parts.
+pub const MAX_LEAVES: usize = 256;
 
 /// How deep types are shown.
 const MAX_SHOWN: usize = 4;
@@ -93,6 +96,31 @@ impl Types {
             self.nodes[link.0.0 as usize] = TyNode::Same(link.1);
         }
         true
+    }
+
+    /// The types of an aggregate's parts. It is a function that calls another one with them.
+    pub fn aggregate(&mut self, ty: Ty) -> Option<Box<[Ty]>> {
+        let TyNode::Fn(of) = self.get(ty) else { return None };
+        match (&*of, of.first().map(|&f| self.get(f))) {
+            ([_], Some(TyNode::Fn(parts))) if !parts.is_empty() => Some(parts),
+            _ => None,
+        }
+    }
+
+    /// The parts of an aggregate in memory that are no aggregates; `None` where there are too many, or one can't be in memory.
+    pub fn leaves(&mut self, ty: Ty) -> Option<Vec<Ty>> {
+        let (mut leaves, mut looked_at) = (Vec::new(), 0);
+        let mut work: Vec<Ty> = self.aggregate(ty)?.into_vec();
+        work.reverse();
+        while let Some(part) = work.pop() {
+            looked_at += 1;
+            match self.get(part) {
+                TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double | TyNode::Array(_) => leaves.push(part),
+                _ if looked_at > 2 * MAX_LEAVES => return None,
+                _ => work.extend(self.aggregate(part)?.iter().rev()),
+            }
+        }
+        Some(leaves).filter(|l| l.len() <= MAX_LEAVES)
     }
 
     pub fn show(&mut self, ty: Ty) -> String {

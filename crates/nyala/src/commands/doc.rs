@@ -3,7 +3,8 @@
 use super::package::{self, Part};
 use super::{FAILED, USAGE, show_all};
 use nyala::doc::{self, Format, Source};
-use nyala_base::{Diagnostic, Sink, Sources};
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_driver::diagnostics::{cannot_read, cannot_write};
 use nyala_driver::libraries;
 use std::collections::HashSet;
@@ -71,6 +72,7 @@ impl Found {
             return;
         }
         match nyala_driver::files::read(path) {
+            Ok(_) if path.to_str().is_some_and(nyala_driver::is_other) => self.errors.push(of_impala_only(path)),
             Ok(text) => self.files.push(Source { module, file: path.display().to_string(), text, shared: false }),
             Err(e) => self.errors.push(cannot_read::error(path, &e)),
         }
@@ -84,6 +86,7 @@ impl Found {
         } else if paths.is_empty() {
             self.errors.push(cannot_read::error(folder, "it has no file `….impala`"));
         }
+        paths.retain(|path| !path.to_str().is_some_and(nyala_driver::is_other));
         paths.retain(|path| !is_package || *path != folder.join("main.impala"));
         for path in paths {
             let inner = path.strip_prefix(folder).unwrap_or(&path).with_extension("");
@@ -91,6 +94,13 @@ impl Found {
             self.file(&path, names.join("::"));
         }
     }
+}
+
+/// Programs in DeepCPS and Staged-C have no pages.
+fn of_impala_only(path: &Path) -> Diagnostic {
+    let ending = path.extension().map_or(String::new(), |e| e.to_string_lossy().into_owned());
+    let what = format!("{}: reference pages of files `.{ending}`", path.display());
+    limitation::not_supported(Span::NONE, &what, "only files in Impala have pages")
 }
 
 impl Doc {

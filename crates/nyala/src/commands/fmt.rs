@@ -5,6 +5,7 @@ use super::{FAILED, show_all};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_driver::diagnostics::{cannot_read, cannot_write};
+use nyala_driver::staged;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,9 +39,15 @@ impl Fmt {
         for path in self.what.iter().chain(&of_package) {
             if super::is_standard_input(path) {
                 paths.push(path.clone());
-            } else if let Err(e) = super::test::collect(path, &mut paths) {
+                continue;
+            }
+            let mut found = Vec::new();
+            if let Err(e) = super::test::collect(path, &mut found) {
                 code = self.fail(&[cannot_read::error(path, &e.to_string())], &Sources::new());
             }
+            // Of a folder, what has a canonical form.
+            found.retain(|f| !path.is_dir() || f.to_str().is_none_or(staged::has_form));
+            paths.append(&mut found);
         }
         for path in &paths {
             code = code.max(self.file(path));
@@ -63,15 +70,15 @@ impl Fmt {
             };
         let mut sources = Sources::new();
         let file = sources.add(name.clone(), text.clone());
-        if nyala_driver::is_staged(&name) || nyala_driver::is_sierra(&name) {
-            let hint = "only files in Impala are formatted";
-            let place = Span::new(file, 0, 0);
-            return self.fail(
-                &[limitation::not_supported(place, "canonical forms of programs in other languages", hint)],
-                &sources,
-            );
+        if !staged::has_form(&name) {
+            let ending = path.extension().map_or(String::new(), |e| e.to_string_lossy().into_owned());
+            let what = format!("canonical forms of files `.{ending}`");
+            let hint = "files in Impala and in Staged-C are formatted";
+            return self.fail(&[limitation::not_supported(Span::new(file, 0, 0), &what, hint)], &sources);
         }
-        let formatted = match nyala_syntax::format(file, &text) {
+        let is_staged = nyala_driver::is_staged(&name);
+        let format = if is_staged { staged::format } else { nyala_syntax::format };
+        let formatted = match format(file, &text) {
             Ok(formatted) => formatted,
             Err(errors) => return self.fail(&errors, &sources),
         };

@@ -406,7 +406,7 @@ pub(super) fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<
             if path.is_dir() && !path.is_symlink() {
                 pending.push(path);
             } else if path.extension().is_some_and(|e| e == "impala")
-                || path.to_str().is_some_and(|p| nyala_driver::is_staged(p) || nyala_driver::is_sierra(p))
+                || path.to_str().is_some_and(nyala_driver::is_other)
             {
                 found.push(path);
             }

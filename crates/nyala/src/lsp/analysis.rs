@@ -6,9 +6,9 @@ use lsp_types::{Location, Position, Uri};
 use nyala_base::{Diagnostic, FileId, Sources, Span};
 use nyala_driver::files::identity;
 use nyala_driver::front::{Files, FrontEnd, Trees};
-use nyala_driver::{Options, libraries, packages};
+use nyala_driver::{Options, libraries, packages, staged};
 use nyala_sema::{Symbol, Symbols};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -30,6 +30,8 @@ pub struct View<'a> {
     /// The program's own files.
     own: Vec<FileId>,
     lines: RefCell<HashMap<FileId, Rc<Lines>>>,
+    /// Names in DeepCPS and Staged-C, once they are asked for.
+    staged: OnceCell<staged::Names>,
 }
 
 /// Limit on the files of a folder that are searched for a `mod`.
@@ -140,6 +142,7 @@ impl<'a> View<'a> {
             findings: &front.report.sink.diagnostics,
             own: front.trees().program().iter().filter_map(|tree| tree.file).collect(),
             lines: RefCell::default(),
+            staged: OnceCell::new(),
         }
     }
 
@@ -182,6 +185,14 @@ impl<'a> View<'a> {
     /// `None` for text that is in no file.
     pub fn location(&self, span: Span) -> Option<Location> {
         Some(Location { uri: uri_of(&path_in(self.sources, span)?)?, range: self.range(span) })
+    }
+
+    /// The name at a place of a file in DeepCPS or Staged-C, what is declared by it, and all places of it.
+    pub fn staged_name_at(&self, uri: &Uri, position: Position) -> Option<(Span, &str, Vec<Span>)> {
+        let file = self.file(uri).filter(|&file| nyala_driver::is_staged(self.sources.name(file)))?;
+        let names = self.staged.get_or_init(|| staged::names(self.sources));
+        let (span, declaration) = names.at(file, self.offset(file, position))?;
+        Some((span, &declaration.text, names.places(declaration)))
     }
 
     /// The name at a place, and its meaning.

@@ -59,6 +59,10 @@ pub fn diagnostic(
 }
 
 pub fn hover(view: &View, evaluated: Option<&Evaluated>, p: &TextDocumentPositionParams) -> Option<Hover> {
+    if let Some((span, text, _)) = view.staged_name_at(&p.text_document.uri, p.position) {
+        let contents = MarkupContent { kind: MarkupKind::Markdown, value: format!("```c\n{text}\n```") };
+        return Some(Hover { contents: HoverContents::Markup(contents), range: Some(view.range(span)) });
+    }
     let file = view.file(&p.text_document.uri)?;
     let at = view.offset(file, p.position);
     let mut parts = Vec::new();
@@ -140,12 +144,19 @@ fn first_comment(text: &str) -> String {
 }
 
 pub fn definition(view: &View, p: &TextDocumentPositionParams) -> Option<Location> {
+    if let Some((_, _, places)) = view.staged_name_at(&p.text_document.uri, p.position) {
+        return view.location(*places.first()?);
+    }
     let (_, symbol) = view.name_at(&p.text_document.uri, p.position)?;
     view.location(view.checked.definition(symbol)?)
 }
 
 pub fn references(view: &View, p: &ReferenceParams) -> Option<Vec<Location>> {
     let at = &p.text_document_position;
+    if let Some((_, _, places)) = view.staged_name_at(&at.text_document.uri, at.position) {
+        let wanted = places.into_iter().skip(usize::from(!p.context.include_declaration));
+        return Some(wanted.filter_map(|place| view.location(place)).collect());
+    }
     let (_, symbol) = view.name_at(&at.text_document.uri, at.position)?;
     let mut places = view.checked.places(symbol);
     if !p.context.include_declaration {
@@ -162,6 +173,10 @@ pub fn references(view: &View, p: &ReferenceParams) -> Option<Vec<Location>> {
 }
 
 pub fn highlights(view: &View, p: &TextDocumentPositionParams) -> Option<Vec<DocumentHighlight>> {
+    if let Some((span, _, places)) = view.staged_name_at(&p.text_document.uri, p.position) {
+        let here = places.into_iter().filter(|place| place.file == span.file);
+        return Some(here.map(|place| DocumentHighlight { range: view.range(place), kind: None }).collect());
+    }
     let (span, symbol) = view.name_at(&p.text_document.uri, p.position)?;
     let here = view.checked.places(symbol).into_iter().filter(|place| place.file == span.file);
     Some(here.map(|place| DocumentHighlight { range: view.range(place), kind: None }).collect())

@@ -407,6 +407,51 @@ fn files_of_a_program_are_checked_with_it() {
     client.finish();
 }
 
+/// Diagnostics of grammar, names and types, and of staging; what names mean, also beside a fault.
+#[test]
+fn programs_in_deepcps_and_staged_c() {
+    let text = "struct P { float x; int n; };\nint late(struct P p) { return twice(p.n); }\nint twice(int n) { return n * 2; }\n";
+    let mut client = Client::memory(Folder::new());
+    client.initialize();
+    let file = client.open_new("late.stagedc", text);
+    let hover = client.place(&file, text, "twice(p", 0);
+    assert_eq!(text_of(&client.request("textDocument/hover", hover.clone())["contents"]), "```c\nint twice(int)\n```");
+    let found = client.request("textDocument/definition", hover.clone());
+    assert_eq!(found["range"]["start"], json!({ "line": 2, "character": 4 }));
+    let place = client.place(&file, text, "p.n", 0);
+    assert_eq!(text_of(&client.request("textDocument/hover", place)["contents"]), "```c\nstruct P p\n```");
+    let mut params = hover;
+    params["context"] = json!({ "includeDeclaration": true });
+    assert_eq!(client.request("textDocument/references", params).as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        client.request(
+            "textDocument/formatting",
+            json!({ "textDocument": { "uri": file.uri }, "options": { "tabSize": 4, "insertSpaces": true } })
+        ),
+        json!([])
+    );
+    let text = text.replace("n * 2", "m * 2");
+    client.change(&file, 2, json!([{ "text": text }]));
+    assert_eq!(client.diagnostics(&file)[0]["code"], "staging-name");
+    let place = client.place(&file, &text, "twice(p", 0);
+    assert_eq!(client.request("textDocument/definition", place)["range"]["start"]["line"], 2);
+    let text = "let f (int n, fn[int] k) {\n  n + 1 (m)\n  k m\n}\n";
+    let file = client.open_new("f.deepcps", text);
+    let place = client.place(&file, text, "k m", 0);
+    assert_eq!(text_of(&client.request("textDocument/hover", place.clone())["contents"]), "```c\nfn[int] k\n```");
+    let found = client.request("textDocument/definition", place);
+    assert_eq!(found["range"]["start"], json!({ "line": 0, "character": 22 }));
+    // Found by evaluation, in the background.
+    let text = text.replace("  n + 1", "  @always: n + 1");
+    client.change(&file, 2, json!([{ "text": text }]));
+    let mut found = client.diagnostics(&file);
+    while found.is_empty() {
+        found = client.diagnostics(&file);
+    }
+    assert_eq!(found[0]["code"], "stuck-body");
+    client.finish();
+}
+
 #[test]
 fn what_is_canceled_or_unknown_is_answered() {
     let (mut client, file) = Client::with(PROGRAM);

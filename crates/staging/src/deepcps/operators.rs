@@ -36,6 +36,16 @@ impl Reader<'_> {
                 let then = self.types.add(TyNode::Fn([].into()));
                 return self.types.add(TyNode::Fn([array, int, of, then].into()));
             }
+            // What the field is is known when its number has been read.
+            Prim::Field | Prim::PutField => {
+                let (of, field) = (self.types.open(), self.types.open());
+                let array = self.types.add(TyNode::Array(of));
+                let results: &[Ty] = if prim == Prim::Field { &[field] } else { &[] };
+                let then = self.types.add(TyNode::Fn(results.into()));
+                let params =
+                    if prim == Prim::Field { vec![array, int, int, then] } else { vec![array, int, int, field, then] };
+                return self.types.add(TyNode::Fn(params.into()));
+            }
             Prim::And | Prim::Or => (vec![bool, bool], bool),
             Prim::Not => (vec![bool], bool),
             Prim::Mod => (vec![int, int], int),
@@ -76,11 +86,31 @@ impl Reader<'_> {
         self.types.add(TyNode::Fn(params.into()))
     }
 
+    /// Behind the number of a field: its type. `params` are those of the built-in function.
+    pub(super) fn field(&mut self, prim: Prim, params: &[Ty], number: Value, span: Span) {
+        let TyNode::Array(of) = self.types.get(params[0]) else { return };
+        let field = match (prim, self.types.get(params[3])) {
+            (Prim::Field, TyNode::Fn(results)) => results[0],
+            _ => params[3],
+        };
+        let leaves = self.types.leaves(of);
+        match (leaves, number) {
+            (Some(leaves), Value::Const(Const::Int(n))) if (0..leaves.len()).contains(&(n as usize)) => {
+                self.unify(span, leaves[n as usize], field);
+            }
+            _ => {
+                let shown = self.types.show(of);
+                self.faults.push(staging_type::no_number_of_field(span, &shown));
+            }
+        }
+    }
+
     /// Operators of several types: once all is read, each has one.
     pub(super) fn check_operands(&mut self) {
         for (prim, ty, span) in std::mem::take(&mut self.operands) {
             let fits = match self.types.get(ty) {
-                TyNode::Stage | TyNode::Fn(_) | TyNode::Array(_) => false,
+                TyNode::Fn(_) => matches!(prim, Prim::Local | Prim::Shift) && self.types.leaves(ty).is_some(),
+                TyNode::Stage | TyNode::Array(_) => false,
                 TyNode::Text => prim == Prim::Print,
                 TyNode::Bool => {
                     matches!(prim, Prim::Local | Prim::Print | Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift)

@@ -19,6 +19,7 @@
 //! }
 //! ```
 
+use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, name: &str) -> Diagnostic {
@@ -31,10 +32,19 @@ pub fn exported(span: Span, name: &str) -> Diagnostic {
         .hint("rename one of them")
 }
 
+/// The intrinsic of section 4 that compiles a function while the program runs.
+pub fn compile(span: Span) -> Diagnostic {
+    limitation::not_supported(
+        span,
+        "calls of `compile`",
+        "in Staged-C, a function declares that it is compiled while the program runs: `int g(int x) = compile f<x, n>;`",
+    )
+}
+
 /// In Staged-C.
 pub fn in_c(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("staging-name", span, format!("found no `{name}` in scope"))
-        .hint("declare it before: functions, too, know those above them only")
+        .hint("declare it before; functions may stand anywhere in the program")
 }
 
 pub fn function(span: Span, name: &str) -> Diagnostic {
@@ -45,6 +55,15 @@ pub fn function(span: Span, name: &str) -> Diagnostic {
 pub fn unassigned(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("staging-name", span, format!("`{name}` has no value here"))
         .hint("assign it on all ways that lead here")
+}
+
+pub fn structure(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-name", span, format!("found no `struct {name}` in scope"))
+        .hint("declare it before: a struct, too, knows those above it only")
+}
+
+pub fn field_twice(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("staging-name", span, format!("the struct has another field `{name}`")).hint("rename one of them")
 }
 
 pub fn twice(span: Span, name: &str, before: Span) -> Diagnostic {

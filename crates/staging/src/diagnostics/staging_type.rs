@@ -61,6 +61,27 @@ pub fn no_array(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error("staging-type", span, format!("found `{found}`, expected an array")).label("has an index")
 }
 
+/// Of an array's elements, in DeepCPS.
+pub fn no_number_of_field(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(
+        "staging-type",
+        span,
+        format!("found `{found}`, expected an aggregate with a field of that number"),
+    )
+    .hint("the number is a literal; declare the array's type before: `[[float, int]] points`")
+}
+
+pub fn no_field(span: Span, found: &str, name: &str, is_pointer: bool) -> Diagnostic {
+    let diagnostic = Diagnostic::error("staging-type", span, format!("`{found}` has no field `{name}`"));
+    if is_pointer { diagnostic.hint(format!("a field of what it points to is `p->{name}`")) } else { diagnostic }
+}
+
+/// Where a number is expected.
+pub fn whole_struct(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("staging-type", span, format!("found `{found}`, expected a number"))
+        .hint("name one of its fields")
+}
+
 pub fn arguments_in_c(span: Span, found: usize, expected: usize) -> Diagnostic {
     let plural = if found == 1 { "" } else { "s" };
     Diagnostic::error("staging-type", span, format!("found {found} argument{plural}, expected {expected}"))

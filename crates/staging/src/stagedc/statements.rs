@@ -2,9 +2,9 @@
 //!
 //! Separate, since only here control is split and joined; the header of [`stagedc`](super) has the rules.
 
+use super::places::Place;
 use super::*;
 use nyala_base::Span;
-use nyala_base::diagnostics::limitation;
 use rustc_hash::FxHashSet;
 
 impl<'s> Translator<'s> {
@@ -96,14 +96,15 @@ impl<'s> Translator<'s> {
                 let value = match value {
                     None => None,
                     Some(expr) if *ty == STAGE => {
-                        Some(self.declared_stage(expr, name.text, !statement.labels.is_empty())?)
+                        Some(vec![self.declared_stage(expr, name.text, !statement.labels.is_empty())?])
                     }
                     Some(expr) => {
-                        let operand = self.value(expr, *ty, name.text)?;
-                        Some(self.named(operand, name.text, name.span))
+                        let operands = self.values(expr, *ty, name.text)?;
+                        let leaves = self.named_leaves(*ty, name.text).into_iter().zip(operands);
+                        Some(leaves.map(|((leaf, _), o)| self.named(o, &leaf, name.span)).collect())
                     }
                 };
-                self.declare_local(name.text, *ty, value);
+                self.declare_local(*name, *ty, value);
             }
             StatementKind::DeclareArray(element, name, n, value) => {
                 let ty = Type { pointers: element.pointers + 1, ..*element };
@@ -111,20 +112,23 @@ impl<'s> Translator<'s> {
                 let n = self.value(n, INT, "n")?;
                 let array = self.op(Prim::Local, &[n.value], ty, name.text, name.span);
                 if let Some(value) = value {
-                    self.fill(array.value, *element, value)?;
+                    self.fill(array, *element, value)?;
                 }
-                self.declare_local(name.text, ty, Some(array.value));
+                self.declare_local(*name, ty, Some(vec![array.value]));
             }
             StatementKind::Function(function) => self.local_function(function)?,
             StatementKind::Assign(target, op, value) => self.assign(target, *op, value, span)?,
-            StatementKind::Value(expr) => _ = self.expr(expr, "t")?,
+            StatementKind::Value(expr) => _ = self.parts(expr, "t")?,
             StatementKind::Return(value) => {
                 let Some((ret, ty)) = self.ret else { unreachable!("statements are in functions") };
                 let args = match value {
                     None if ty == VOID => Vec::new(),
-                    None => return self.fault(staging_type::no_result(span, &show(ty))),
+                    None => {
+                        let shown = self.show(ty);
+                        return self.fault(staging_type::no_result(span, &shown));
+                    }
                     Some(expr) if ty == VOID => return self.fault(staging_type::a_result(expr.span)),
-                    Some(expr) => vec![self.value(expr, ty, "result")?.value],
+                    Some(expr) => self.values(expr, ty, "result")?.into_iter().map(|o| o.value).collect(),
                 };
                 // A label may be true before the function is called, when there is nothing to return to.
                 let stage = if self.has_labels { self.with_value(self.at, Value::Var(ret)) } else { self.at };
@@ -153,20 +157,6 @@ impl<'s> Translator<'s> {
         Ok(None)
     }
 
-    pub(super) fn check_ty(&mut self, ty: Type, span: Span) -> Done<()> {
-        if ty == VOID || ty.base == Base::Void {
-            return self.fault(staging_type::no_variable(span, &show(ty)));
-        }
-        if ty.pointers > 1 || ty.pointers == 1 && ty.base == Base::Stage {
-            return self.fault(limitation::not_supported(
-                span,
-                &format!("arrays of `{}`", show(Type { pointers: ty.pointers - 1, ..ty })),
-                "compute the place in an array of numbers",
-            ));
-        }
-        Ok(())
-    }
-
     /// The value as one of the statement: a copy is a call, which binds the variable.
     pub(super) fn named(&mut self, operand: Operand, name: &str, span: Span) -> Value {
         if operand.is_new {
@@ -191,60 +181,58 @@ impl<'s> Translator<'s> {
     }
 
     pub(super) fn assign(&mut self, target: &Expr<'s>, op: Option<Op>, value: &Expr<'s>, span: Span) -> Done<()> {
-        match &target.kind {
-            ExprKind::Name(name) => {
-                let local = self.local(name, target.span)?;
-                let ty = self.locals[local].ty;
+        match self.place(target)? {
+            Place::Local { ty, first } => {
                 if ty == STAGE {
                     return self.fault(staging_type::stage_assigned(span));
                 }
-                let operand = match op {
-                    None => self.value(value, ty, name)?,
+                let name = match &target.kind {
+                    ExprKind::Name(name) => name.to_string(),
+                    _ => self.locals[first]
+                        .value
+                        .and_then(|v| if let Value::Var(x) = v { self.terms.name(x) } else { None })
+                        .map_or("t".to_string(), |n| n.to_string()),
+                };
+                let operands = match op {
+                    None => self.values(value, ty, &name)?,
+                    Some(op) => vec![self.updated(Place::Local { ty, first }, op, value, &name, target)?],
+                };
+                let leaves = self.named_leaves(ty, &name);
+                for (i, ((leaf, _), operand)) in leaves.into_iter().zip(operands).enumerate() {
+                    self.locals[first + i].value = Some(self.named(operand, &leaf, target.span));
+                }
+            }
+            Place::Element { array, idx, ty, leaf } => {
+                let operands = match op {
+                    None => self.values(value, ty, "t")?,
                     Some(op) => {
-                        let left = self.expr(target, name)?;
-                        let right = self.expr(value, "t")?;
-                        let result = self.binary(op, left, right, name)?;
-                        self.convert(result, ty, false, name)?
+                        vec![self.updated(Place::Element { array, idx, ty, leaf }, op, value, "t", target)?]
                     }
                 };
-                self.locals[local].value = Some(self.named(operand, name, target.span));
+                self.store(array, idx.value, leaf, &operands, span);
             }
-            ExprKind::Index(array, idx) => {
-                let (array, idx) = self.element(array, idx)?;
-                let ty = Type { pointers: 0, ..array.ty };
-                let operand = match op {
-                    None => self.value(value, ty, "t")?,
-                    Some(op) => {
-                        let left = self.op(Prim::At, &[array.value, idx.value], ty, "t", target.span);
-                        let right = self.expr(value, "t")?;
-                        let result = self.binary(op, left, right, "t")?;
-                        self.convert(result, ty, false, "t")?
-                    }
-                };
-                self.put([array.value, idx.value, operand.value], span);
-            }
-            _ => return self.fault(staging_syntax::no_target(target.span)),
+            Place::Value(..) => return self.fault(staging_syntax::no_target(target.span)),
         }
         Ok(())
+    }
+
+    /// What is at a place, changed by an operator.
+    fn updated(&mut self, place: Place, op: Op, value: &Expr<'s>, name: &str, target: &Expr<'s>) -> Done<Operand> {
+        let (ty, operands) = self.load(place, "t", target)?;
+        let left = self.one(ty, operands, target.span)?;
+        let right = self.expr(value, "t")?;
+        let result = self.binary(op, left, right, name)?;
+        self.convert(result, ty, false, name)
     }
 
     /// Stores the elements of an array in braces.
-    fn fill(&mut self, array: Value, element: Type, value: &Expr<'s>) -> Done<()> {
+    fn fill(&mut self, array: Operand, element: Type, value: &Expr<'s>) -> Done<()> {
         let ExprKind::Array(elements) = &value.kind else { return self.fault(staging_syntax::no_array(value.span)) };
         for (i, expr) in elements.iter().enumerate() {
-            let operand = self.value(expr, element, "t")?;
-            self.put([array, Value::Const(Const::Int(i as i32)), operand.value], expr.span);
+            let operands = self.values(expr, element, "t")?;
+            self.store(array, Value::Const(Const::Int(i as i32)), 0, &operands, expr.span);
         }
         Ok(())
-    }
-
-    /// Stores an element: array, index, value.
-    fn put(&mut self, args: [Value; 3], span: Span) {
-        let mut stage = self.at;
-        for arg in args {
-            stage = self.with_value(stage, arg);
-        }
-        self.push(stage, Callee::Value(Value::Const(Const::Prim(Prim::Put))), args.to_vec(), Vec::new(), span);
     }
 
     /// Locals, by their numbers, as arguments, with the stage of the last statement if `is_staged`.
@@ -261,6 +249,28 @@ impl<'s> Translator<'s> {
     pub(super) fn go_on(&mut self, around: &Loop, callee: Var, stage: Stage, span: Span) {
         let args = self.carry(&around.carried, around.is_staged, span);
         self.end(stage, Value::Var(callee), args, span);
+    }
+
+    /// The leaves of variables that are in scope under these names, in the order of their declarations.
+    fn leaves_named(&self, names: FxHashSet<&'s str>) -> Vec<usize> {
+        let mut leaves: Vec<usize> = Vec::new();
+        for name in names {
+            if let Some(Entity::Local(ty, first)) = self.entity(name) {
+                leaves.extend(first..first + self.leaves(ty).len());
+            }
+        }
+        leaves.sort_unstable();
+        leaves
+    }
+
+    fn values_of(&self, leaves: &[usize]) -> Vec<Option<Value>> {
+        leaves.iter().map(|&leaf| self.locals[leaf].value).collect()
+    }
+
+    fn set_values(&mut self, leaves: &[usize], values: &[Option<Value>]) {
+        for (&leaf, &value) in leaves.iter().zip(values) {
+            self.locals[leaf].value = value;
+        }
     }
 
     /// Parameters for locals, which have these as values from here on, and one for a stage.
@@ -308,19 +318,23 @@ impl<'s> Translator<'s> {
     ) -> Done<Option<Stage>> {
         let condition = self.condition(condition)?;
         let stage = self.with_value(self.at, condition.value);
-        let before: Vec<Option<Value>> = self.locals.iter().map(|l| l.value).collect();
+        // What the branches assign, with its values before them, behind the first, behind the second.
+        let mut names = FxHashSet::default();
+        assigned(then, &mut names);
+        otherwise.iter().for_each(|s| assigned(s, &mut names));
+        let changed = self.leaves_named(names);
+        let before = self.values_of(&changed);
         let mut branches = Vec::new();
         for branch in [Some(then), otherwise] {
             let own = self.stage_var();
+            self.bound_at(stage, &[own]);
             let start = self.of_var(own);
             let (flow, at) = self.enter(start);
             let made = branch.map_or(Ok(()), |b| self.part(b));
             let inner = self.leave(flow, at);
             made?;
-            let after: Vec<Option<Value>> = self.locals[..before.len()].iter().map(|l| l.value).collect();
-            for (local, &value) in self.locals.iter_mut().zip(&before) {
-                local.value = value;
-            }
+            let after = self.values_of(&changed);
+            self.set_values(&changed, &before);
             branches.push((own, inner, after));
         }
         let if_value = Value::Const(Const::Prim(Prim::If));
@@ -337,32 +351,30 @@ impl<'s> Translator<'s> {
             }
             (false, false) => {
                 let mut carried = Vec::new();
-                for local in 0..before.len() {
-                    if then_after[local] != else_after[local] {
-                        match (then_after[local], else_after[local]) {
-                            (Some(_), Some(_)) => carried.push(local),
-                            _ => self.locals[local].value = None,
+                let (mut then_carried, mut else_carried) = (Vec::new(), Vec::new());
+                for (i, &local) in changed.iter().enumerate() {
+                    match (then_after[i], else_after[i]) {
+                        (a, b) if a == b => self.locals[local].value = a,
+                        (Some(_), Some(_)) => {
+                            carried.push(local);
+                            then_carried.push(then_after[i]);
+                            else_carried.push(else_after[i]);
                         }
-                    } else {
-                        self.locals[local].value = then_after[local];
+                        _ => self.locals[local].value = None,
                     }
                 }
                 let is_staged = has_labels(then) || otherwise.is_some_and(has_labels);
                 let ty = self.carried_ty(&carried, is_staged);
                 let join = self.var("join", ty, span);
                 let mut bodies = Vec::new();
-                for (own, flow, after) in [(then_own, then_flow, then_after), (else_own, else_flow, else_after)] {
-                    let kept: Vec<Local> = carried.iter().map(|&l| self.locals[l]).collect();
-                    for &local in &carried {
-                        self.locals[local].value = after[local];
-                    }
+                for (own, flow, after) in [(then_own, then_flow, then_carried), (else_own, else_flow, else_carried)] {
+                    let kept = self.values_of(&carried);
+                    self.set_values(&carried, &after);
                     let outer = (std::mem::replace(&mut self.flow, flow), self.at);
                     let args = self.carry(&carried, is_staged, span);
                     self.end(self.flow.control, Value::Var(join), args, span);
                     let flow = self.leave(outer.0, outer.1);
-                    for (&local, kept) in carried.iter().zip(kept) {
-                        self.locals[local] = kept;
-                    }
+                    self.set_values(&carried, &kept);
                     let body = self.close(flow);
                     bodies.push(Value::Lam(self.terms.lam(own, [], body)));
                 }
@@ -403,9 +415,7 @@ impl<'s> Translator<'s> {
                 });
                 self.flow.pending.append(&mut open.pending);
                 self.flow.last = open.last;
-                for (local, value) in self.locals.iter_mut().zip(after) {
-                    local.value = value;
-                }
+                self.set_values(&changed, &after);
                 Ok(Some(open.control))
             }
         }
@@ -429,22 +439,19 @@ impl<'s> Translator<'s> {
         if let Some(step) = step {
             assigned(step, &mut names);
         }
-        let mut carried: Vec<usize> = names
-            .into_iter()
-            .filter_map(|name| match self.entity(name) {
-                Some(Entity::Local(local)) if self.locals[local].value.is_some() => Some(local),
-                _ => None,
-            })
-            .collect();
-        carried.sort_unstable();
+        let changed = self.leaves_named(names);
+        let carried: Vec<usize> = changed.iter().copied().filter(|&l| self.locals[l].value.is_some()).collect();
         let is_staged = has_labels(body);
         let ty = self.carried_ty(&carried, is_staged);
         let (exit, fixed) = (self.var("exit", ty, span), self.var("loop", ty, span));
         // Locals that have no value yet have none behind the loop.
-        let before: Vec<Option<Value>> = self.locals.iter().map(|l| l.value).collect();
+        let before = self.values_of(&changed);
         let initial = self.carry(&carried, is_staged, span);
         let params = self.take(&carried, is_staged, span);
         let own = self.stage_var();
+        // The next turn is called by this one.
+        self.bound_at(stage, &params);
+        self.bound_at(stage, &[own]);
         let start = self.of_var(own);
         let around = Loop { exit, next: None, carried: carried.clone(), is_staged };
         let made = self.lambda(params.clone(), own, start, |t| {
@@ -452,13 +459,12 @@ impl<'s> Translator<'s> {
             let condition = t.condition(condition)?;
             let at = t.with_value(t.at, condition.value);
             let (then_own, else_own) = (t.stage_var(), t.stage_var());
+            t.bound_at(at, &[then_own, else_own]);
             let then_stage = t.of_var(then_own);
             let else_stage = t.of_var(else_own);
-            let heads: Vec<Option<Value>> = t.locals.iter().map(|l| l.value).collect();
+            let heads = t.values_of(&changed);
             let then = t.lambda(Vec::new(), then_own, then_stage, |t| t.turn(&around, fixed, step, body, span))?;
-            for (local, value) in t.locals.iter_mut().zip(heads) {
-                local.value = value;
-            }
+            t.set_values(&changed, &heads);
             let otherwise = t.lambda(Vec::new(), else_own, else_stage, |t| {
                 if is_staged {
                     t.flow.last = t.of_var(params[params.len() - 1]);
@@ -471,9 +477,7 @@ impl<'s> Translator<'s> {
             Ok(())
         });
         let lam = made?;
-        for (local, value) in self.locals.iter_mut().zip(before) {
-            local.value = value;
-        }
+        self.set_values(&changed, &before);
         let outer = self.stage_var();
         let natural = self.of_var(outer);
         let of_fixed = self.of_var(fixed);
@@ -523,7 +527,11 @@ impl<'s> Translator<'s> {
         let inner_own = self.stage_var();
         let inner_stage = self.of_var(inner_own);
         let stage = self.flow.last;
-        let before: Vec<Option<Value>> = self.locals.iter().map(|l| l.value).collect();
+        self.bound_at(stage, &[next, inner_own]);
+        let mut names = FxHashSet::default();
+        assigned(body, &mut names);
+        let changed = self.leaves_named(names);
+        let before = self.values_of(&changed);
         let of_body = Loop { next: Some(next), ..around.clone() };
         let callee = self.lambda(vec![next], inner_own, inner_stage, |t| {
             t.loops.push(of_body.clone());
@@ -535,9 +543,7 @@ impl<'s> Translator<'s> {
             }
             Ok(())
         })?;
-        for (local, value) in self.locals.iter_mut().zip(before) {
-            local.value = value;
-        }
+        self.set_values(&changed, &before);
         let params = self.take(&around.carried, around.is_staged, span);
         let own = self.push(stage, Callee::Value(Value::Lam(callee)), Vec::new(), params.clone(), span);
         self.flow.last = self.arrive(&params, around.is_staged, own);
@@ -562,10 +568,14 @@ fn parts<'a, 's>(statement: &'a Statement<'s>) -> Vec<&'a Statement<'s>> {
 fn assigned<'s>(statement: &Statement<'s>, names: &mut FxHashSet<&'s str>) {
     let mut work = vec![statement];
     while let Some(statement) = work.pop() {
-        if let StatementKind::Assign(target, ..) = &statement.kind
-            && let ExprKind::Name(name) = target.kind
-        {
-            names.insert(name);
+        if let StatementKind::Assign(target, ..) = &statement.kind {
+            let mut of = target;
+            while let ExprKind::Member(inner, _) = &of.kind {
+                of = inner;
+            }
+            if let ExprKind::Name(name) = of.kind {
+                names.insert(name);
+            }
         }
         work.extend(parts(statement));
     }

@@ -2,6 +2,7 @@
 //!
 //! Separate from statements, of which each has a stage for all its calls.
 
+use super::places::{is_struct, written};
 use super::*;
 use crate::lexer::text as text_bytes;
 use nyala_base::Span;
@@ -9,12 +10,13 @@ use nyala_base::Span;
 /// A label nests at most this deep.
 const MAX_LABEL: u32 = 100;
 
-/// A branch that computes a value; its body has no end yet.
+/// A branch that computes a value, by its leaves; its body has no end yet.
 struct Side {
     own: Var,
     flow: Flow,
     at: Stage,
-    value: Operand,
+    ty: Type,
+    values: Vec<Operand>,
 }
 
 impl<'s> Translator<'s> {
@@ -27,19 +29,13 @@ impl<'s> Translator<'s> {
             ExprKind::Name("never") => return Ok(self.terms.stage(StageNode::Const(false))),
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => return Ok(self.always()),
             ExprKind::Name(name) => {
-                let value = match self.entity(name) {
-                    Some(Entity::Function(f)) if self.functions[f].is_foreign => return Ok(self.always()),
-                    Some(Entity::Function(f)) => {
-                        Some(Value::Var(self.functions[f].go.unwrap_or(self.functions[f].var)))
-                    }
-                    Some(Entity::Local(local)) => self.locals[local].value,
-                    None => return self.fault(staging_name::in_c(expr.span, name)),
-                };
-                return match value {
-                    Some(value) => Ok(self.of_value(value)),
-                    None => self.fault(staging_name::unassigned(expr.span, name)),
+                return match self.used(name, expr.span) {
+                    Some(Entity::Function(f)) if self.functions[f].is_foreign => Ok(self.always()),
+                    Some(Entity::Function(f)) => Ok(self.of_var(self.functions[f].go.unwrap_or(self.functions[f].var))),
+                    _ => self.stage_of_variable(expr),
                 };
             }
+            ExprKind::Member(..) => return self.stage_of_variable(expr),
             ExprKind::Not(inner) => StageNode::Not(self.stage(inner)?),
             ExprKind::Chain(first, rest) => {
                 let mut stage = self.stage(first)?;
@@ -58,6 +54,21 @@ impl<'s> Translator<'s> {
         };
         let stage = self.terms.stage(node);
         self.check_label(stage, expr.span)?;
+        Ok(stage)
+    }
+
+    /// True as soon as all leaves of the variable are known.
+    fn stage_of_variable(&mut self, expr: &Expr<'s>) -> Done<Stage> {
+        let Some((ty, first)) = self.variable(expr)? else { return self.fault(staging_syntax::no_stage(expr.span)) };
+        let mut stage = self.always();
+        for local in first..first + self.leaves(ty).len() {
+            let Some(value) = self.locals[local].value else {
+                return self.fault(staging_name::unassigned(expr.span, &written(expr)));
+            };
+            let of_leaf = self.of_value(value);
+            stage = if local == first { of_leaf } else { self.both(stage, of_leaf) };
+            self.check_label(stage, expr.span)?;
+        }
         Ok(stage)
     }
 
@@ -111,7 +122,7 @@ impl<'s> Translator<'s> {
     }
 
     pub(super) fn mismatch<T>(&mut self, span: Span, found: Type, expected: Type) -> Done<T> {
-        let (found, expected) = (show(found), show(expected));
+        let (found, expected) = (self.show(found), self.show(expected));
         self.fault(staging_type::mismatch(span, &found, &expected))
     }
 
@@ -132,7 +143,10 @@ impl<'s> Translator<'s> {
             (INT | DOUBLE, FLOAT) => Prim::ToFloat,
             (INT | FLOAT, DOUBLE) => Prim::ToDouble,
             (FLOAT | DOUBLE, INT) if is_cast => Prim::ToInt,
-            (FLOAT | DOUBLE, INT) => return self.fault(staging_type::needs_cast(span, &show(operand.ty))),
+            (FLOAT | DOUBLE, INT) => {
+                let shown = self.show(operand.ty);
+                return self.fault(staging_type::needs_cast(span, &shown));
+            }
             _ => return self.mismatch(span, operand.ty, to),
         };
         Ok(self.op(prim, &[operand.value], to, name, span))
@@ -217,18 +231,55 @@ impl<'s> Translator<'s> {
         }
     }
 
-    /// A value for a variable, parameter or result of that type. `name` is that of the variable, if a new one is made.
-    pub(super) fn value(&mut self, expr: &Expr<'s>, expected: Type, name: &str) -> Done<Operand> {
-        if expected == STAGE && !matches!(expr.kind, ExprKind::Choose(_) | ExprKind::Call(..)) {
-            let stage = self.stage(expr)?;
-            let value = self.stage_value(stage, expr.span);
-            return Ok(Operand { value, ty: STAGE, span: expr.span, exact: None, is_new: true });
+    /// The leaves of a value for a variable, parameter or result of that type. `name` is that of the variable, if new ones are
+    /// made.
+    pub(super) fn values(&mut self, expr: &Expr<'s>, expected: Type, name: &str) -> Done<Vec<Operand>> {
+        if !is_struct(expected) {
+            return Ok(vec![self.value(expr, expected, name)?]);
         }
         if let ExprKind::Array(elements) = &expr.kind {
-            return self.array(elements, expected, expr.span);
+            return self.in_braces(elements, expected, name, expr.span);
+        }
+        let (ty, operands) = match &expr.kind {
+            ExprKind::Choose(parts) => self.choose(parts, Some(expected), name, expr.span)?,
+            _ => self.parts(expr, name)?,
+        };
+        if ty != expected {
+            return self.mismatch(expr.span, ty, expected);
+        }
+        Ok(operands)
+    }
+
+    /// A value of a type that is no struct.
+    pub(super) fn value(&mut self, expr: &Expr<'s>, expected: Type, name: &str) -> Done<Operand> {
+        let span = expr.span;
+        if expected == STAGE && !matches!(expr.kind, ExprKind::Choose(_) | ExprKind::Call(..)) {
+            let stage = self.stage(expr)?;
+            let value = self.stage_value(stage, span);
+            return Ok(Operand { value, ty: STAGE, span, exact: None, is_new: true });
+        }
+        if let ExprKind::Array(elements) = &expr.kind {
+            return self.array(elements, expected, span);
         }
         if let ExprKind::Choose(parts) = &expr.kind {
-            return self.choose(parts, Some(expected), name, expr.span);
+            let (ty, operands) = self.choose(parts, Some(expected), name, span)?;
+            return self.one(ty, operands, span);
+        }
+        if let (Base::Function(_), ExprKind::Name(name)) = (expected.base, &expr.kind)
+            && let Some(Entity::Function(f)) = self.used(name, span)
+        {
+            return self.function_value(f, expected, span);
+        }
+        if let (Base::Function(_), ExprKind::Name(name)) = (expected.base, &expr.kind)
+            && self.entity(name).is_none()
+            && Self::builtin(name).is_some()
+        {
+            let hint = "pass a function that calls it";
+            return self.fault(limitation::not_supported(
+                span,
+                &format!("built-in functions as values: `{name}`"),
+                hint,
+            ));
         }
         let operand = self.expr(expr, name)?;
         if expected == STAGE && operand.ty != STAGE {
@@ -237,29 +288,105 @@ impl<'s> Translator<'s> {
         self.convert(operand, expected, false, name)
     }
 
+    /// A function of the file as a value.
+    fn function_value(&mut self, function: usize, expected: Type, span: Span) -> Done<Operand> {
+        let unit = self.unit;
+        let signature = match expected.base {
+            Base::Function(i) if expected.pointers == 0 => &unit.signatures[i as usize],
+            _ => unreachable!("asked for by its type"),
+        };
+        self.functions[function].is_used = true;
+        let Known { name, ret, ref params, var, is_foreign, .. } = self.functions[function];
+        if signature.ret != ret || signature.params != *params {
+            let params: Vec<String> = params.iter().map(|&p| self.show(p)).collect();
+            let found = format!("{} {name}({})", self.show(ret), params.join(", "));
+            let expected = self.show(expected);
+            return self.fault(staging_type::mismatch(span, &found, &expected));
+        }
+        let mut value = Value::Var(var);
+        if is_foreign {
+            // With the stage of the call, which other code does not take.
+            let mut params = vec![self.stage_var()];
+            for &ty in &signature.params {
+                params.extend(self.leaf_vars(ty, "x", span));
+            }
+            let ret = self.fn_ty(&[ret]);
+            params.push(self.var("return", ret, span));
+            let stage_ty = self.ty(STAGE);
+            self.of_vars.insert(params[0], stage_ty);
+            let own = self.stage_var();
+            let stage = self.of_var(own);
+            let args: Vec<Value> = params[1..].iter().map(|&x| Value::Var(x)).collect();
+            let body = self.terms.apply(stage, Value::Const(Const::Foreign(var)), args, span);
+            value = Value::Lam(self.terms.lam(own, params, body));
+        }
+        Ok(Operand { value, ty: expected, span, exact: None, is_new: false })
+    }
+
     pub(super) fn array(&mut self, elements: &[Expr<'s>], expected: Type, span: Span) -> Done<Operand> {
         if expected.pointers != 1 || elements.is_empty() {
             return self.mismatch(span, Type { base: Base::Int, pointers: 1 }, expected);
         }
-        let element = Type { pointers: 0, ..expected };
+        let array = self.constants(elements, &vec![Type { pointers: 0, ..expected }; elements.len()])?;
+        Ok(self.literal(array, expected, None, span))
+    }
+
+    /// Literals of these types; those in braces are structs.
+    fn constants(&mut self, elements: &[Expr<'s>], types: &[Type]) -> Done<Const> {
         let mut consts = Vec::new();
-        for expr in elements {
+        for (expr, &ty) in elements.iter().zip(types) {
             let is_literal = match &expr.kind {
                 ExprKind::Negate(inner) => matches!(inner.kind, ExprKind::Int(_) | ExprKind::Float(_)),
                 ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
+                ExprKind::Array(fields) if is_struct(ty) => {
+                    let types = self.fields(ty);
+                    self.arguments(expr.span, fields.len(), types.len())?;
+                    consts.push(self.constants(fields, &types)?);
+                    continue;
+                }
                 _ => false,
             };
             if !is_literal {
                 return self.fault(staging_syntax::not_constant(expr.span));
             }
             let operand = self.expr(expr, "t")?;
-            match self.convert(operand, element, false, "t")?.value {
+            match self.convert(operand, ty, false, "t")?.value {
                 Value::Const(c) => consts.push(c),
                 _ => return self.fault(staging_syntax::not_constant(expr.span)),
             }
         }
-        let array = self.terms.array(consts);
-        Ok(self.literal(Const::Array(array, 0), expected, None, span))
+        Ok(Const::Array(self.terms.array(consts), 0))
+    }
+
+    /// The leaves of a value, of whatever type.
+    pub(super) fn parts(&mut self, expr: &Expr<'s>, name: &str) -> Done<(Type, Vec<Operand>)> {
+        match &expr.kind {
+            ExprKind::Name(_) | ExprKind::Index(..) | ExprKind::Member(..) => {
+                let place = self.place(expr)?;
+                self.load(place, name, expr)
+            }
+            ExprKind::Call(callee, args) => self.call(callee, args, name, expr.span),
+            ExprKind::Choose(parts) => self.choose(parts, None, name, expr.span),
+            ExprKind::Cast(ty, inner) if matches!(inner.kind, ExprKind::Array(_)) => {
+                self.check_ty(*ty, expr.span)?;
+                Ok((*ty, self.values(inner, *ty, name)?))
+            }
+            _ => {
+                let operand = self.expr(expr, name)?;
+                Ok((operand.ty, vec![operand]))
+            }
+        }
+    }
+
+    /// A value that is no struct.
+    pub(super) fn one(&mut self, ty: Type, operands: Vec<Operand>, span: Span) -> Done<Operand> {
+        match operands[..] {
+            [only] if !is_struct(ty) => Ok(only),
+            _ => {
+                let shown = self.show(ty);
+                self.fault(staging_type::whole_struct(span, &shown))
+            }
+        }
     }
 
     pub(super) fn expr(&mut self, expr: &Expr<'s>, name: &str) -> Done<Operand> {
@@ -274,20 +401,14 @@ impl<'s> Translator<'s> {
                 _ => return self.fault(staging_syntax::number(span, text)),
             },
             ExprKind::Bool(b) => self.literal(Const::Bool(*b), BOOL, None, span),
-            ExprKind::Name(name) => {
-                let local = self.local(name, span)?;
-                match self.locals[local] {
-                    Local { ty, value: Some(value) } => Operand { value, ty, span, exact: None, is_new: false },
-                    Local { value: None, .. } => return self.fault(staging_name::unassigned(span, name)),
-                }
-            }
             ExprKind::Star => return self.fault(staging_syntax::star(span)),
             ExprKind::Text(_) => return self.fault(staging_syntax::text(span)),
             ExprKind::Array(_) => return self.fault(staging_syntax::array(span)),
             ExprKind::Negate(inner) => {
                 let operand = self.expr(inner, "t")?;
                 if !is_number(operand.ty) {
-                    return self.fault(staging_type::operand(span, "-", &show(operand.ty)));
+                    let shown = self.show(operand.ty);
+                    return self.fault(staging_type::operand(span, "-", &shown));
                 }
                 match (operand.exact, operand.value) {
                     (Some(exact), Value::Const(Const::Int(i))) => self.literal(Const::Int(-i), INT, Some(-exact), span),
@@ -302,7 +423,7 @@ impl<'s> Translator<'s> {
                 }
                 self.op(Prim::Not, &[operand.value], BOOL, name, span)
             }
-            ExprKind::Cast(ty, inner) => {
+            ExprKind::Cast(ty, inner) if !matches!(inner.kind, ExprKind::Array(_)) => {
                 let operand = self.expr(inner, name)?;
                 Operand { exact: None, ..self.convert(operand, *ty, true, name)? }
             }
@@ -322,20 +443,23 @@ impl<'s> Translator<'s> {
                 }
                 left
             }
-            ExprKind::Choose(parts) => return self.choose(parts, None, name, span),
-            ExprKind::Index(array, idx) => {
-                let (array, idx) = self.element(array, idx)?;
-                let element = Type { pointers: 0, ..array.ty };
-                self.op(Prim::At, &[array.value, idx.value], element, name, span)
+            ExprKind::Name(_)
+            | ExprKind::Index(..)
+            | ExprKind::Member(..)
+            | ExprKind::Call(..)
+            | ExprKind::Choose(_)
+            | ExprKind::Cast(..) => {
+                let (ty, operands) = self.parts(expr, name)?;
+                self.one(ty, operands, span)?
             }
-            ExprKind::Call(callee, args) => return self.call(*callee, args, name, span),
         })
     }
 
     pub(super) fn element(&mut self, array: &Expr<'s>, idx: &Expr<'s>) -> Done<(Operand, Operand)> {
         let array = self.expr(array, "t")?;
         if array.ty.pointers == 0 {
-            return self.fault(staging_type::no_array(array.span, &show(array.ty)));
+            let shown = self.show(array.ty);
+            return self.fault(staging_type::no_array(array.span, &shown));
         }
         let idx = self.value(idx, INT, "t")?;
         Ok((array, idx))
@@ -356,12 +480,14 @@ impl<'s> Translator<'s> {
         }
         let span = left.span.to(right.span);
         let decided = self.literal(Const::Bool(!is_and), BOOL, None, span);
-        let other = |t: &mut Self| t.value(right, BOOL, "t");
-        if is_and {
-            self.branch(left, span, name, Some(BOOL), other, |_| Ok(decided))
+        let other = |t: &mut Self| Ok((BOOL, vec![t.value(right, BOOL, "t")?]));
+        let decided = |_: &mut Self| Ok((BOOL, vec![decided]));
+        let (ty, operands) = if is_and {
+            self.branch(left, span, name, Some(BOOL), other, decided)?
         } else {
-            self.branch(left, span, name, Some(BOOL), |_| Ok(decided), other)
-        }
+            self.branch(left, span, name, Some(BOOL), decided, other)?
+        };
+        self.one(ty, operands, span)
     }
 
     pub(super) fn choose(
@@ -370,25 +496,28 @@ impl<'s> Translator<'s> {
         expected: Option<Type>,
         name: &str,
         span: Span,
-    ) -> Done<Operand> {
+    ) -> Done<(Type, Vec<Operand>)> {
         let [condition, then, otherwise] = parts;
         let condition = self.condition(condition)?;
         let of = |expr| {
             move |t: &mut Self| match expected {
-                Some(ty) => t.value(expr, ty, "t"),
-                None => t.expr(expr, "t"),
+                Some(ty) => Ok((ty, t.values(expr, ty, "t")?)),
+                None => t.parts(expr, "t"),
             }
         };
         self.branch(condition, span, name, expected, of(then), of(otherwise))
     }
 
-    fn side(&mut self, make: impl FnOnce(&mut Self) -> Done<Operand>) -> Done<Side> {
+    fn side(&mut self, stage: Stage, make: impl FnOnce(&mut Self) -> Done<(Type, Vec<Operand>)>) -> Done<Side> {
         let own = self.stage_var();
+        self.bound_at(stage, &[own]);
         let stage = self.of_var(own);
         let (flow, before) = self.enter(stage);
-        let value = make(self);
+        let made = make(self);
         let at = self.at;
-        Ok(Side { own, flow: self.leave(flow, before), at, value: value? })
+        let flow = self.leave(flow, before);
+        let (ty, values) = made?;
+        Ok(Side { own, flow, at, ty, values })
     }
 
     /// A value of one of two branches.
@@ -398,56 +527,73 @@ impl<'s> Translator<'s> {
         span: Span,
         name: &str,
         expected: Option<Type>,
-        then: impl FnOnce(&mut Self) -> Done<Operand>,
-        otherwise: impl FnOnce(&mut Self) -> Done<Operand>,
-    ) -> Done<Operand> {
+        then: impl FnOnce(&mut Self) -> Done<(Type, Vec<Operand>)>,
+        otherwise: impl FnOnce(&mut Self) -> Done<(Type, Vec<Operand>)>,
+    ) -> Done<(Type, Vec<Operand>)> {
         let stage = self.with_value(self.at, condition.value);
         // A literal's type is that of the other branch, which is known behind both.
-        let joined = self.types.open();
-        let join_ty = self.types.add(TyNode::Fn([joined].into()));
+        let join_ty = self.types.open();
         let join = self.var("join", join_ty, span);
         let (outer, own) = (self.stage_var(), self.stage_var());
         let at = self.of_var(outer);
-        let sides = [self.side(then)?, self.side(otherwise)?];
-        let ty = match (expected, sides[0].value, sides[1].value) {
+        let sides = [self.side(stage, then)?, self.side(stage, otherwise)?];
+        let ty = match (expected, sides[0].ty, sides[1].ty) {
             (Some(ty), ..) => ty,
-            (None, a, b) if a.ty == b.ty => a.ty,
-            (None, a, b) if is_number(a.ty) && is_number(b.ty) => {
-                let of = if a.exact.is_some() { b } else { a };
-                if of.ty == INT { return self.mismatch(span, a.ty, b.ty) } else { of.ty }
+            (None, a, b) if a == b => a,
+            (None, a, b) if is_number(a) && is_number(b) => {
+                let is_literal = sides[0].values.iter().any(|o| o.exact.is_some());
+                let of = if is_literal { b } else { a };
+                if of == INT { return self.mismatch(span, a, b) } else { of }
             }
-            (None, a, b) => return self.mismatch(b.span, b.ty, a.ty),
+            (None, a, b) => return self.mismatch(span, b, a),
         };
-        let of_joined = self.ty(ty);
-        self.types.unify(joined, of_joined);
+        if ty == VOID {
+            return self.mismatch(span, VOID, INT);
+        }
+        let of_join = self.fn_ty(&[ty]);
+        self.types.unify(join_ty, of_join);
         let mut branches = Vec::new();
-        for Side { own, flow, at, value } in sides {
+        for Side { own, flow, at, mut values, .. } in sides {
             let outer = (std::mem::replace(&mut self.flow, flow), std::mem::replace(&mut self.at, at));
-            let value = self.convert(value, ty, false, "t");
-            if let Ok(value) = value {
-                self.end(self.at, Value::Var(join), vec![value.value], span);
+            let mut converted = Ok(());
+            if !is_struct(ty) {
+                converted = values.iter_mut().try_for_each(|value| {
+                    *value = self.convert(*value, ty, false, "t")?;
+                    Ok(())
+                });
+            }
+            if converted.is_ok() {
+                self.end(self.at, Value::Var(join), values.iter().map(|v| v.value).collect(), span);
             }
             let inner = self.leave(outer.0, outer.1);
-            value?;
+            converted?;
             let body = self.close(inner);
             branches.push(Value::Lam(self.terms.lam(own, [], body)));
         }
         let branch = Value::Const(Const::Prim(Prim::If));
         let body = self.terms.apply(at, branch, [condition.value, branches[0], branches[1]], span);
         let callee = Value::Lam(self.terms.lam(outer, [join], body));
-        let result = self.var(name, of_joined, span);
+        let results = self.leaf_vars(ty, name, span);
+        self.bound_at(stage, &results);
+        self.bound_at(stage, &[own]);
         self.flow.pending.push(Pending {
             stage,
             callee: Callee::Value(callee),
             args: Vec::new(),
             after: Vec::new(),
-            params: vec![result],
+            params: results.clone(),
             own,
             span,
         });
         self.flow.last = self.of_var(own);
         self.at = self.flow.last;
-        Ok(Operand { value: Value::Var(result), ty, span, exact: None, is_new: true })
+        Ok((ty, self.new_operands(&results, ty, span)))
+    }
+
+    /// Variables that the statement binds to leaves of that type.
+    fn new_operands(&self, vars: &[Var], ty: Type, span: Span) -> Vec<Operand> {
+        let leaves = vars.iter().zip(self.leaves(ty));
+        leaves.map(|(&x, ty)| Operand { value: Value::Var(x), ty, span, exact: None, is_new: true }).collect()
     }
 
     pub(super) fn builtin(name: &str) -> Option<Prim> {
@@ -475,8 +621,16 @@ impl<'s> Translator<'s> {
         Ok(())
     }
 
-    pub(super) fn call(&mut self, callee: Name<'s>, args: &[Expr<'s>], name: &str, span: Span) -> Done<Operand> {
-        if let (None, Some(prim)) = (self.entity(callee.text), Self::builtin(callee.text)) {
+    pub(super) fn call(
+        &mut self,
+        callee: &Expr<'s>,
+        args: &[Expr<'s>],
+        name: &str,
+        span: Span,
+    ) -> Done<(Type, Vec<Operand>)> {
+        let ExprKind::Name(text) = callee.kind else { return self.call_value(callee, args, name, span) };
+        let entity = self.used(text, callee.span);
+        if let (None, Some(prim)) = (entity, Self::builtin(text)) {
             self.arguments(span, args.len(), prim.n_operands())?;
             let mut operands = Vec::new();
             for arg in args {
@@ -485,7 +639,8 @@ impl<'s> Translator<'s> {
                     operand = self.convert(operand, FLOAT, false, "t")?;
                 }
                 if !is_number(operand.ty) {
-                    return self.fault(staging_type::operand(operand.span, callee.text, &show(operand.ty)));
+                    let shown = self.show(operand.ty);
+                    return self.fault(staging_type::operand(operand.span, prim.name(), &shown));
                 }
                 operands.push(operand);
             }
@@ -493,30 +648,69 @@ impl<'s> Translator<'s> {
                 operands = self.balance(a, b)?.to_vec();
             }
             let values: Vec<Value> = operands.iter().map(|o| o.value).collect();
-            return Ok(self.op(prim, &values, operands[0].ty, name, span));
+            let ty = operands[0].ty;
+            return Ok((ty, vec![self.op(prim, &values, ty, name, span)]));
         }
-        if let (None, "print") = (self.entity(callee.text), callee.text) {
-            return self.print(args, span);
+        if let (None, "compile") = (entity, text) {
+            return self.fault(staging_name::compile(span));
         }
-        let function = self.callee(callee)?;
+        if let (None, "print") = (entity, text) {
+            return Ok((VOID, vec![self.print(args, span)?]));
+        }
+        if let Some(Entity::Local(..)) = entity {
+            return self.call_value(callee, args, name, span);
+        }
+        let function = self.callee(Name { text, span: callee.span })?;
+        self.functions[function].is_used = true;
+        let Known { ret, ref params, var, is_foreign, is_bound_above, .. } = self.functions[function];
+        let params = params.clone();
+        let callee = if is_foreign { Value::Const(Const::Foreign(var)) } else { Value::Var(var) };
+        let waits = !(is_foreign || is_bound_above && !self.is_early(self.at));
+        self.call_of((callee, waits), (ret, &params, is_foreign), args, name, span)
+    }
+
+    /// Calls what a pointer to a function points to.
+    fn call_value(
+        &mut self,
+        callee: &Expr<'s>,
+        args: &[Expr<'s>],
+        name: &str,
+        span: Span,
+    ) -> Done<(Type, Vec<Operand>)> {
+        let operand = self.expr(callee, "t")?;
+        let unit = self.unit;
+        match operand.ty.base {
+            Base::Function(i) if operand.ty.pointers == 0 => {
+                let Signature { ret, params } = &unit.signatures[i as usize];
+                self.call_of((operand.value, true), (*ret, params, false), args, name, span)
+            }
+            _ => {
+                let shown = self.show(operand.ty);
+                self.fault(staging_type::not_a_function(callee.span, &shown))
+            }
+        }
+    }
+
+    /// A call which may wait for the callee.
+    fn call_of(
+        &mut self,
+        (callee, waits): (Value, bool),
+        (ret, params, is_foreign): (Type, &[Type], bool),
+        args: &[Expr<'s>],
+        name: &str,
+        span: Span,
+    ) -> Done<(Type, Vec<Operand>)> {
         let known = Value::Const(Const::Stage(true));
-        let Known { ret, var, is_foreign, .. } = self.functions[function];
         let mut values = if is_foreign { Vec::new() } else { vec![known] };
-        values.extend(self.pass(function, args, span)?);
-        let (stage, callee) = if is_foreign {
-            (self.at, Value::Const(Const::Foreign(var)))
-        } else {
-            (self.with_value(self.at, Value::Var(var)), Value::Var(var))
-        };
-        let mut params = Vec::new();
-        if ret != VOID {
-            let ty = self.ty(ret);
-            params.push(self.var(name, ty, span));
-        }
-        let value = params.first().map_or(known, |&x| Value::Var(x));
-        self.push(stage, Callee::Value(callee), values, params, span);
+        values.extend(self.pass(params, args, span)?);
+        let stage = if waits { self.with_value(self.at, callee) } else { self.at };
+        let results = self.leaf_vars(ret, name, span);
+        self.push(stage, Callee::Value(callee), values, results.clone(), span);
         self.at = self.flow.last;
-        Ok(Operand { value, ty: ret, span, exact: None, is_new: true })
+        if ret == VOID {
+            return Ok((VOID, vec![Operand { value: known, ty: VOID, span, exact: None, is_new: true }]));
+        }
+        Ok((ret, self.new_operands(&results, ret, span)))
     }
 
     /// Prints the arguments, numbers, `bool`s and texts.
@@ -526,8 +720,9 @@ impl<'s> Translator<'s> {
                 Value::Const(Const::Text(self.terms.array(text_bytes(text))))
             } else {
                 let operand = self.expr(arg, "t")?;
-                if operand.ty.pointers > 0 || matches!(operand.ty.base, Base::Void | Base::Stage) {
-                    return self.fault(staging_type::operand(operand.span, "print", &show(operand.ty)));
+                if !is_number(operand.ty) && operand.ty != BOOL {
+                    let shown = self.show(operand.ty);
+                    return self.fault(staging_type::operand(operand.span, "print", &shown));
                 }
                 operand.value
             };
@@ -540,11 +735,13 @@ impl<'s> Translator<'s> {
     }
 
     /// The arguments of a call.
-    pub(super) fn pass(&mut self, function: usize, args: &[Expr<'s>], span: Span) -> Done<Vec<Value>> {
-        self.functions[function].is_used = true;
-        let params = self.functions[function].params.clone();
+    pub(super) fn pass(&mut self, params: &[Type], args: &[Expr<'s>], span: Span) -> Done<Vec<Value>> {
         self.arguments(span, args.len(), params.len())?;
-        args.iter().zip(params).map(|(arg, ty)| self.value(arg, ty, "t").map(|o| o.value)).collect()
+        let mut values = Vec::new();
+        for (arg, &ty) in args.iter().zip(params) {
+            values.extend(self.values(arg, ty, "t")?.into_iter().map(|o| o.value));
+        }
+        Ok(values)
     }
 }
 

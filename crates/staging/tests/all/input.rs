@@ -3,7 +3,7 @@
 use crate::random::Rng;
 use nyala_base::{Sink, Sources};
 use nyala_ir::World;
-use nyala_staging::{Limits, evaluate, lower};
+use nyala_staging::{Limits, evaluate, format, lower};
 
 const WORDS: [&str; 48] = [
     "let",
@@ -65,9 +65,16 @@ const WORDS_OF_C: [&str; 48] = [
 fn read(language: &str, text: String) {
     let mut sources = Sources::new();
     let file = sources.add(format!("t.{language}"), text);
+    if language == "stagedc"
+        && let Ok(formatted) = format::format(file, sources.text(file))
+    {
+        let again = format::format(file, &formatted);
+        assert_eq!(again.ok().as_ref(), Some(&formatted), "{}", sources.text(file));
+    }
     let mut sink = Sink::default();
     let limits = Limits { steps: 2_000, size: 100_000 };
-    let residual = nyala_staging::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, &[file], &mut sink)
+        .and_then(|mut programs| programs.pop())
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
         .map(|mut residual| {
             let text = residual.print(&[]);

@@ -1,4 +1,5 @@
-//! Programs in `tests/deepcps` and `tests/stagedc`, the listings of the seed among them: what is left of each, or its diagnostics, is the file beside it.
+//! Programs in `tests/deepcps` and `tests/stagedc`, the listings of the seed among them: what is left of each, or its diagnostics,
+//! is the file beside it.
 //!
 //! A line `//! residual NAME…` says which of the exported functions are shown. `UPDATE_EXPECT=1` writes the files.
 
@@ -33,7 +34,8 @@ fn residual(name: &str, text: &str, limits: Limits) -> String {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let mut sink = Sink::default();
-    let residual = nyala_staging::read(&sources, file, &mut sink)
+    let residual = nyala_staging::read(&sources, &[file], &mut sink)
+        .and_then(|mut programs| programs.pop())
         .and_then(|program| evaluate::evaluate(program, limits, &mut sink))
         .map_or(String::new(), |residual| residual.print(&only));
     let diagnostics: String = sink.diagnostics.iter().map(|d| d.render(&sources, false)).collect();
@@ -58,7 +60,7 @@ fn machine_does_what_the_rules_say_of_programs() {
         let read = || {
             let mut sources = Sources::new();
             let file = sources.add(&*name, &*text);
-            nyala_staging::read(&sources, file, &mut Sink::default())
+            nyala_staging::read(&sources, &[file], &mut Sink::default())?.pop()
         };
         let (Some(mut by_rules), Some(mut by_machine)) = (read(), read()) else { continue };
         let limits = Limits { steps: 3_000, size: 1_000_000 };
@@ -71,6 +73,24 @@ fn machine_does_what_the_rules_say_of_programs() {
         assert_eq!((expected.steps, expected.rounds), (found.steps, found.rounds), "{name}");
     }
     assert_eq!(too_deep, ["ackermann.deepcps", "error_forever.deepcps"]);
+}
+
+/// A program has the canonical form of itself in that form, and with other blanks; its tokens are the same, which `format` sees to.
+#[test]
+fn programs_are_formatted() {
+    for (name, text) in programs().into_iter().filter(|(n, _)| n.ends_with(".stagedc")) {
+        let mut sources = Sources::new();
+        let file = sources.add(&*name, &*text);
+        let Ok(formatted) = nyala_staging::format::format(file, &text) else { continue };
+        assert_eq!(nyala_staging::format::format(file, &formatted).ok().as_deref(), Some(&*formatted), "{name}");
+        // Without any blank that is not needed, and with too many.
+        let loose = |line: &str| match line.contains(['"', '/']) {
+            true => format!("{line} \n"),
+            false => format!("   {} \n", line.replace(' ', "  ")),
+        };
+        let loose: String = text.lines().map(loose).collect();
+        assert_eq!(nyala_staging::format::format(file, &loose).ok().as_deref(), Some(&*formatted), "{name}");
+    }
 }
 
 /// Programs of the page, and the functions that it shows behind them.
@@ -95,7 +115,7 @@ fn the_page_shows_what_is_left() {
             shown.push(language);
         }
     }
-    assert_eq!(shown, ["stagedc", "deepcps"]);
+    assert_eq!(shown, ["stagedc", "stagedc", "deepcps"]);
 }
 
 /// The first program of an explanation has the fault, the one under `## Instead` does not.

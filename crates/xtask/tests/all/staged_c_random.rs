@@ -1,5 +1,6 @@
-//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it prints without
-//! its labels, called with unknown arguments and as a function that is specialized for some of them; and what it prints as C.
+//! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it
+//! prints without its labels, called with unknown arguments and as a function that is specialized for some of them; and what it
+//! prints as C.
 
 use crate::common::{Folder, nyala, sh, stderr};
 use std::process::Command;
@@ -10,8 +11,10 @@ const GROUPS: usize = 50;
 struct Maker {
     state: u64,
     n_names: usize,
-    /// Functions above, with the numbers of their parameters.
+    /// Functions that may be called, with the numbers of their parameters.
     functions: Vec<(String, usize)>,
+    /// Those of them that take and return a struct.
+    of_pairs: Vec<String>,
     text: String,
 }
 
@@ -83,7 +86,7 @@ impl Maker {
         for _ in 0..1 + self.below(4) {
             let label = self.label(&vars, function);
             self.text += &label;
-            match if depth == 0 { self.below(5) } else { self.below(8) } {
+            match if depth == 0 { self.below(7) } else { self.below(10) } {
                 choice @ (0 | 3 | 4) => {
                     let value = match (choice, self.functions.len()) {
                         (3, _) => format!("out[{}]", self.below(4)),
@@ -108,7 +111,53 @@ impl Maker {
                     let (at, value) = (self.below(4), self.number(&vars, 2));
                     self.text += &format!("out[{at}] = {value};\n");
                 }
-                5 | 6 => {
+                5 => {
+                    // A struct, whose fields are variables from here on.
+                    let (name, a, b) = (self.name(), self.number(&vars, 1), self.number(&vars, 1));
+                    let made = match (self.below(3), self.of_pairs.len()) {
+                        (0, 1..) => {
+                            let which = self.below(self.of_pairs.len());
+                            format!("{}(out, n, (struct Pair){{{a}, {b}}})", self.of_pairs[which])
+                        }
+                        (1, _) => format!("ps[{}]", self.below(2)),
+                        _ => format!("(struct Pair){{{a}, {b}}}"),
+                    };
+                    self.text += &format!("struct Pair {name} = {made};\n");
+                    for field in ["a", "b"] {
+                        vars.push(format!("{name}.{field}"));
+                        assigned.push(format!("{name}.{field}"));
+                    }
+                }
+                6 => match (self.below(2), self.functions.len()) {
+                    (0, 1..) => {
+                        // A pointer to a function, known or not.
+                        let which = self.below(self.functions.len());
+                        let (callee, n) = self.functions[which].clone();
+                        let same: Vec<_> = self.functions.iter().filter(|f| f.1 == n).cloned().collect();
+                        let other = same[self.below(same.len())].0.clone();
+                        let (name, condition) = (self.name(), self.condition(&vars));
+                        let params = ", int".repeat(n);
+                        let value =
+                            if self.below(2) == 0 { callee } else { format!("{condition} ? {callee} : {other}") };
+                        let args: String = (0..n).map(|_| format!(", {}", self.number(&vars, 1))).collect();
+                        let result = self.name();
+                        self.text += &format!(
+                            "int (*{name})(int*, int{params}) = {value};\nint {result} = {name}(out, n{args});\n"
+                        );
+                        vars.push(result.clone());
+                        assigned.push(result);
+                    }
+                    _ => {
+                        let (at, value) = (self.below(2), self.number(&vars, 1));
+                        let field = ["a", "b"][self.below(2)];
+                        let text = match self.below(2) {
+                            0 => format!("ps[{at}].{field} = {value};\n"),
+                            _ => format!("ps[{at}] = (struct Pair){{{value}, ps->{field}}};\n"),
+                        };
+                        self.text += &text;
+                    }
+                },
+                7 | 8 => {
                     let condition = self.condition(&vars);
                     self.text += &format!("if ({condition}) {{\n");
                     self.statements(&vars, &assigned, depth - 1, function);
@@ -134,19 +183,52 @@ impl Maker {
         }
     }
 
+    /// The heads of functions come first, so that any of them may be called in the text above it.
+    fn function(&mut self, head: &str, vars: &[String], params: &[String], name: &str, result: &str) {
+        let text = std::mem::take(&mut self.text);
+        self.statements(vars, params, 2, name);
+        let result = match result {
+            "" => format!("({}) % 1000", self.expr(vars, 1)),
+            _ => result.to_string(),
+        };
+        let body = std::mem::replace(&mut self.text, text);
+        // What is called is below.
+        let (heads, definitions) = self.text.split_once("//\n").unwrap_or((&self.text, ""));
+        self.text = format!(
+            "{head};\n{heads}//\n{head} {{\nstruct Pair ps[2] = {{{{1, n}}, {{n, 2}}}};\n{body}return {result};\n}}\n{definitions}"
+        );
+    }
+
     /// Functions of one program, the last of which is specialized, and what `main` does with it.
     fn group(&mut self, group: usize) -> String {
+        let before = std::mem::take(&mut self.text);
         self.functions.clear();
+        self.of_pairs.clear();
+        // Two that call each other.
+        let own: Vec<String> = ["k", "p", "n"].map(String::from).to_vec();
+        for (i, other) in [(0, 1), (1, 0)] {
+            let name = format!("r{group}_{i}");
+            let head = format!("int {name}(int* out, int n, int k, int p)");
+            let call = format!("k <= 0 || k > 5 ? p : r{group}_{other}(out, n, k - 1, (p + n) % 50)");
+            self.function(&head, &own, &own[1..2], &name, &call);
+        }
+        for i in 0..2 {
+            self.functions.push((format!("r{group}_{i}"), 2));
+        }
+        let name = format!("g{group}");
+        let fields: Vec<String> = ["p.a", "p.b"].map(String::from).to_vec();
+        let vars: Vec<String> = fields.iter().cloned().chain(["n".into()]).collect();
+        self.function(&format!("struct Pair {name}(int* out, int n, struct Pair p)"), &vars, &fields, &name, "p");
+        self.of_pairs.push(name);
         for i in 0..1 + self.below(3) {
             let function = format!("f{group}_{i}");
             let params: Vec<String> = (0..1 + self.below(3)).map(|i| format!("p{i}")).collect();
             let vars: Vec<String> = params.iter().cloned().chain(["n".into()]).collect();
-            self.text += &format!("int {function}(int* out, int n, int {}) {{\n", params.join(", int "));
-            self.statements(&vars, &params, 2, &function);
-            let result = self.number(&vars, 1);
-            self.text += &format!("return {result};\n}}\n");
+            let head = format!("int {function}(int* out, int n, int {})", params.join(", int "));
+            self.function(&head, &vars, &params, &function, "");
             self.functions.push((function, params.len()));
         }
+        self.text = before + &std::mem::take(&mut self.text);
         let (function, n) = self.functions[self.functions.len() - 1].clone();
         let values: Vec<String> = (0..n).map(|_| self.below(5).to_string()).collect();
         let is_known: Vec<bool> = (0..n).map(|_| self.below(2) == 0).collect();
@@ -205,7 +287,8 @@ fn in_c(text: &str) -> String {
 #[test]
 fn labels_change_no_result() {
     let folder = Folder::new("staged-c-random");
-    let mut maker = Maker { state: 50, n_names: 0, functions: Vec::new(), text: String::new() };
+    let text = "struct Pair { int a; int b; };\n".to_string();
+    let mut maker = Maker { state: 50, n_names: 0, functions: Vec::new(), of_pairs: Vec::new(), text };
     let main: String = (0..GROUPS).map(|group| maker.group(group)).collect();
     let text = maker.text + &format!("int main() {{\n{main}return 0;\n}}\n");
     assert!(text.matches('@').count() > 5 * GROUPS);

@@ -1,4 +1,5 @@
-//! Programs in DeepCPS and Staged-C, as files `.deepcps` and `.stagedc` of the command: what becomes of them under each engine, and what is reported.
+//! Programs in DeepCPS and Staged-C, as files `.deepcps` and `.stagedc` of the command: what becomes of them under each engine, and
+//! what is reported.
 
 use crate::common::{Folder, nyala, root, sh, stderr};
 use std::path::Path;
@@ -152,6 +153,54 @@ fn main() -> i32 {
     }
 }
 
+/// Files in Staged-C know each other's declarations; DeepCPS and Impala declare what they call.
+#[test]
+fn a_program_has_several_files() {
+    let folder = Folder::new("staging-files");
+    let shapes = file(
+        &folder,
+        "shapes.stagedc",
+        "struct Shape { int width; int height; };\nint area(struct Shape s) { return s.width * scaled(s.height); }\n",
+    );
+    let scale = "int scaled(int x) { return x * factor(); }\nint area_of_4(int height) = area<(struct Shape){4, height}>;\nextern int factor();\nint total(struct Shape* all, int n) { int t = 0; for (int i = 0; i < n; i++) t += area(all[i]); return t; }\n";
+    let scale = file(&folder, "scale.stagedc", scale);
+    let factor = "extern area_of_4 (int height, fn[int] return)\nlet factor (fn[int] return) { return 3 }\nlet of_5 (fn[int] return) { area_of_4 5 (a) return a }\n";
+    let factor = file(&folder, "factor.deepcps", factor);
+    let main = "extern \"C\" { fn of_5() -> i32; fn total(&[(i32, i32)], i32) -> i32; }\nfn main() -> i32 { let shapes = [(1, 2), (3, 4)]; of_5() + total(&shapes, 2) }\n";
+    let main = file(&folder, "main.impala", main).display().to_string();
+    let [shapes, scale, factor] = [shapes, scale, factor].map(|f| f.display().to_string());
+    for engine in ["jit", "interp", "c"] {
+        let output = run(&["run", "--engine", engine, &main, &shapes, &factor], Path::new(&scale));
+        assert_eq!(output.status.code(), Some(4 * 5 * 3 + 2 * 3 + 12 * 3), "{engine}: {}", stderr(&output));
+    }
+    let again = file(&folder, "again.stagedc", "int area(int x) { return x; }\n");
+    let said = stderr(&run(&["check", &shapes, &scale], &again));
+    assert!(said.contains("error[staging-name]: another function is called `area`"), "{said}");
+    assert!(said.contains("again.stagedc:1:5") && said.contains("shapes.stagedc:2:5"), "{said}");
+    let again = file(&folder, "again.deepcps", "let factor (fn[int] return) { return 4 }\n");
+    let said = stderr(&run(&["check", &factor, &shapes, &scale], &again));
+    assert!(said.contains("error[staging-name]") && said.contains("again.deepcps:1:"), "{said}");
+}
+
+/// A function is made of what is known when the program runs, if its compiler is there.
+#[test]
+fn functions_are_made_while_a_program_runs() {
+    let program = root().join("crates/staging/tests/stagedc/compiled.stagedc");
+    let output = run(&["run"], &program);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!((&*printed, output.status.code()), ("729\n64\n729\n7.5\n", Some(7)), "{}", stderr(&output));
+    let folder = Folder::new("staging-compile");
+    let out = folder.path("out").display().to_string();
+    for args in [&["run", "--engine", "interp"][..], &["run", "--engine", "c"], &["build", "-o", &out]] {
+        let said = stderr(&run(args, &program));
+        assert!(said.contains("error[limitation]: functions that are made by `compile`"), "{args:?}: {said}");
+    }
+    let text = "int f(int n) { @n: int m = 12 / n; @f: return m; }\nint main() { int n = 0; int g() = compile f<n>; return g(); }\n";
+    let output = run(&["run"], &file(&folder, "zero.stagedc", text));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("error[stuck-body]: `/` divides by zero"), "{}", stderr(&output));
+}
+
 #[test]
 fn queries_and_test_functions_are_tests() {
     let program = root().join("crates/staging/tests/stagedc/queries.stagedc");
@@ -167,8 +216,11 @@ fn queries_and_test_functions_are_tests() {
     for text in expected {
         assert!(said.contains(text), "{text}\n{said}");
     }
-    let output = run(&["test"], &root().join("crates/staging/tests/stagedc/local_arrays.stagedc"));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("2 passed, 0 failed"), "{}", stderr(&output));
+    for (name, n) in [("local_arrays", 2), ("structs", 2), ("pointers_to_functions", 3), ("further_down", 5)] {
+        let output = run(&["test"], &root().join(format!("crates/staging/tests/stagedc/{name}.stagedc")));
+        let found = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(found.contains(&format!("{n} passed, 0 failed")), "{found}{}", stderr(&output));
+    }
     let folder = Folder::new("staging-tests");
     let text = "//? twice(3) == 6\nlet twice (int x, fn[int] return) { x + x (y) return y }\n\
         let test_twice (fn[bool] return) { twice 4 (y) y == 8 (ok) return ok }\n";
@@ -340,9 +392,12 @@ fn what_has_no_canonical_form_is_not_formatted() {
     let output = nyala(&["fmt".as_ref(), path.as_os_str()], 20);
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    assert!(
-        text.contains("error[limitation]: canonical forms of programs in DeepCPS or Staged-C are not supported yet"),
-        "{text}"
-    );
+    assert!(text.contains("error[limitation]: canonical forms of files `.deepcps` are not supported yet"), "{text}");
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), POWER);
+    // In a folder, it is passed over.
+    let c = folder.write("c.stagedc", "int f (int*a){\n@a :if(a[0]<2) // two\nreturn -1 ;\nreturn 0;}\n");
+    let output = nyala(&["fmt".as_ref(), folder.path(".").as_os_str()], 20);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let expected = "int f(int* a) {\n  @a: if (a[0] < 2) // two\n    return -1;\n  return 0; }\n";
+    assert_eq!(std::fs::read_to_string(&c).expect("the file"), expected);
 }
