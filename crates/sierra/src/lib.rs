@@ -1,4 +1,4 @@
-//! Sierra, a language like C: programs in it become graphs, and go the way of Impala's.
+//! Sierra, a language like C with values that have lanes: text to the graph.
 //!
 //! For users: `docs/sierra.md`. Of Leißa, Haffner and Hack, "Sierra: A SIMD Extension for C++" (seed 002, part I).
 //!

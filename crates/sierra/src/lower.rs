@@ -7,11 +7,13 @@
 //! nothing reaches. **Pointers** lead to any number of elements. **Functions** that are not `static` are exported; those without a body
 //! are Impala's, or C's.
 
+mod calls;
 mod conversions;
 mod exprs;
 mod initializers;
 mod intrinsics;
 mod lanes;
+mod operators;
 mod statements;
 
 use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};

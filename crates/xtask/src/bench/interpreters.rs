@@ -57,8 +57,11 @@ pub fn run() -> Result<String, String> {
         let text = std::fs::read_to_string(root().join("examples").join(lesson)).map_err(|e| e.to_string())?;
         let before = text.split("\nfn main").next().unwrap_or("");
         let path = out.join(lesson);
-        std::fs::write(&path, format!("use std::slice::*;\nuse std::sort::*;\nuse std::files::*;\n{before}\n{REPORT}{main}"))
-            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        std::fs::write(
+            &path,
+            format!("use std::slice::*;\nuse std::sort::*;\nuse std::files::*;\n{before}\n{REPORT}{main}"),
+        )
+        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
         let mut command = Command::new(&nyala);
         command.arg("run").arg(path);
         Ok(command)

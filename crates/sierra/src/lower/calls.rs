@@ -1,0 +1,114 @@
+//! Calls of functions, also in SIMD mode.
+
+use super::*;
+
+impl<'s> Lowerer<'s, '_> {
+    pub(super) fn call(&mut self, name: Name<'s>, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+        let id = match self.find(name.text) {
+            Some(Entity::Function(id)) => id,
+            Some(_) => return Err(Box::new(sierra_type::no_function(name.span))),
+            None => return self.intrinsic(name, args, span),
+        };
+        let (params, result) = (self.functions[id].params.clone(), self.functions[id].result);
+        if params.len() != args.len() {
+            let declared = self.functions[id].declared;
+            return Err(Box::new(sierra_type::arguments(span, args.len(), params.len(), declared)));
+        }
+        let mut found = Vec::new();
+        for arg in args {
+            found.push(self.value(arg)?);
+        }
+        let simd = self.functions[id].simd;
+        if let (Some(mode), None) = (self.mode.filter(|m| m.is_real()), simd) {
+            if params.iter().any(|&ty| self.types.is_varying(ty)) {
+                let hint = format!("declare it `simd({})`", mode.n);
+                let what = "calls in SIMD mode of functions that have lanes, but not the mode,";
+                return Err(Box::new(limitation::not_supported(span, what, &hint)));
+            }
+            if found.iter().any(|f| self.types.is_varying(f.1)) {
+                return self.call_for_each(id, &found, args, mode, span);
+            }
+        }
+        let mut vals = Vec::new();
+        if let Some(n) = simd {
+            self.same_mode(n, span)?;
+            let mask = self.current_mask(n, span)?;
+            vals.push(self.bools(mask));
+        }
+        for ((found, &ty), arg) in found.into_iter().zip(&params).zip(args) {
+            self.w.set_origin(arg.span);
+            vals.push(self.convert(found, ty, arg.span)?);
+        }
+        let val = self.call_with(id, vals, span)?;
+        Ok((val, result))
+    }
+
+    fn call_with(&mut self, id: usize, mut vals: Vec<Val>, span: Span) -> Lowered<Val> {
+        let result = self.functions[id].result;
+        self.mem(span)?;
+        self.w.set_origin(span);
+        if !self.is_reached() {
+            let ir = self.types.ir(result, self.w);
+            return Ok(self.w.undef(ir));
+        }
+        let ty = self.return_type(result);
+        let k = self.w.declare("called", ty, if result == Types::VOID { &["m"] } else { &["m", "result"] });
+        vals.push(self.w.cont_val(k));
+        let callee = self.w.cont_val(self.functions[id].k);
+        self.end(callee, &vals);
+        self.go_on_in(k);
+        Ok(if result == Types::VOID { self.w.unit() } else { self.w.param(k, 1) })
+    }
+
+    /// Calls a function that knows nothing of lanes for each active lane.
+    fn call_for_each(
+        &mut self,
+        id: usize,
+        found: &[(Val, Ty)],
+        args: &[Expr<'s>],
+        mode: super::lanes::Mode,
+        span: Span,
+    ) -> Lowered<(Val, Ty)> {
+        let (params, result) = (self.functions[id].params.clone(), self.functions[id].result);
+        let ty = if result == Types::VOID { result } else { self.with_lanes(result, mode.n, span)? };
+        if !matches!(self.types.kind(ty), Kind::Void | Kind::Varying(..)) {
+            let hint = format!("declare it `simd({})`", mode.n);
+            return Err(Box::new(limitation::not_supported(
+                span,
+                "calls for each lane whose results are no numbers",
+                &hint,
+            )));
+        }
+        let results = (ty != Types::VOID).then(|| {
+            let zero = self.zero(ty);
+            self.slot(zero)
+        });
+        let mask = self.load(mode.mask, span)?;
+        let active = self.bools(mask);
+        for i in 0..mode.n {
+            let number = self.w.lit_i32(i as i32);
+            let is_active = self.w.op(Op::Extract, &[active, number]);
+            let (call, next) = (self.block("lane"), self.block("next"));
+            self.branch(is_active, call, next);
+            self.go_on_in(call);
+            let mut vals = Vec::new();
+            for ((&(val, from), &to), arg) in found.iter().zip(&params).zip(args) {
+                let val = self.lane_of(val, from, number);
+                let lane = self.types.lane(from);
+                vals.push(self.convert((val, lane), to, arg.span)?);
+            }
+            let val = self.call_with(id, vals, span)?;
+            if let Some(results) = results {
+                let old = self.load(results, span)?;
+                let new = self.w.op(Op::Insert, &[old, number, val]);
+                self.store(results, new, span)?;
+            }
+            self.jump(next, &[]);
+            self.go_on_in(next);
+        }
+        match results {
+            Some(results) => Ok((self.load(results, span)?, ty)),
+            None => Ok((self.w.unit(), ty)),
+        }
+    }
+}
