@@ -108,7 +108,7 @@ impl FrontEnd {
                     self.staged.iter().for_each(|program| staged::lower(program, r, options, world));
                 }
                 if let Some(world) = &mut world {
-                    sierra::lower(r, world);
+                    sierra::lower(r, options, world);
                 }
                 world
             },

@@ -2,6 +2,7 @@
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
 
+use crate::Options;
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Id, Sink, Sources, Span};
@@ -28,7 +29,7 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     let mut sources = Sources::new();
     sources.add(name, text);
     // Faults are reported when the program is compiled.
-    let callables = nyala_sierra::lower(&sources, &files(&sources), &mut World::new(), &mut Sink::default());
+    let callables = nyala_sierra::lower(&sources, &files(&sources), false, &mut World::new(), &mut Sink::default());
     callables.into_iter().map(|c| (sources.line_col(c.place).0, c)).collect()
 }
 
@@ -36,15 +37,15 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
 pub(crate) fn check(report: &mut Report) {
     let files = files(&report.sources);
     if !files.is_empty() {
-        nyala_sierra::lower(&report.sources, &files, &mut World::new(), &mut report.sink);
+        nyala_sierra::lower(&report.sources, &files, false, &mut World::new(), &mut report.sink);
     }
 }
 
 /// Adds what a program has in Sierra to the graph of what it has in Impala.
-pub(crate) fn lower(report: &mut Report, world: &mut World) {
+pub(crate) fn lower(report: &mut Report, options: &Options, world: &mut World) {
     let files = files(&report.sources);
     if !files.is_empty() {
-        nyala_sierra::lower(&report.sources, &files, world, &mut report.sink);
+        nyala_sierra::lower(&report.sources, &files, options.wrap, world, &mut report.sink);
     }
 }
 

@@ -32,11 +32,12 @@ pub struct Callable {
     pub signature: String,
 }
 
-/// Adds what files in Sierra have to `world`. Returns the functions that are exported.
-pub fn lower(sources: &Sources, files: &[FileId], world: &mut World, sink: &mut Sink) -> Vec<Callable> {
+/// Adds what files in Sierra have to `world`; signed arithmetic may wrap around. Returns the functions that are exported.
+pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World, sink: &mut Sink) -> Vec<Callable> {
     let mut lowerer = Lowerer {
         w: world,
         sink,
+        wrap,
         types: Types::new(),
         scopes: Vec::new(),
         functions: Vec::new(),
@@ -143,6 +144,8 @@ type Lowered<T> = Result<T, Box<Diagnostic>>;
 struct Lowerer<'s, 'w> {
     w: &'w mut World,
     sink: &'w mut Sink,
+    /// Signed arithmetic is modulo 2ⁿ.
+    wrap: bool,
     types: Types,
     /// Names with their places, from the file's to the innermost block's.
     scopes: Vec<FxHashMap<&'s str, (Entity, Span)>>,
@@ -324,6 +327,18 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The type of a variable, field or result, from that of the specifier.
     fn declared_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
+        if declarator.is_reference {
+            let hint = "take a pointer";
+            return Err(Box::new(limitation::not_supported(
+                declarator.span,
+                "references that are no parameters or variables of functions",
+                hint,
+            )));
+        }
+        self.referred_type(base, is_const, declarator)
+    }
+
+    fn referred_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
         let mut ty = base;
         let mut target_is_const = is_const;
         for (is_const, varying) in &declarator.pointers {
@@ -541,6 +556,12 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A parameter that is declared as an array is a pointer.
     fn param_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
+        if declarator.is_reference {
+            let ty = self.referred_type(base, is_const, declarator)?;
+            self.complete(ty, declarator.span)?;
+            let is_const = declarator.pointers.last().map_or(is_const, |p| p.0);
+            return Ok(self.types.reference(ty, is_const));
+        }
         let Some((_, inner)) = declarator.lengths.split_first() else {
             let ty = self.declared_type(base, is_const, declarator)?;
             self.complete(ty, declarator.span)?;
@@ -598,6 +619,12 @@ impl<'s> Lowerer<'s, '_> {
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
             let Some(name) = declarator.name else { continue };
             self.w.set_origin(name.span);
+            if let Kind::Reference { to, is_const } = *self.types.kind(types[i]) {
+                let zero = self.w.lit_i64(0);
+                let address = self.w.op(Op::Lea, &[params[i], zero]);
+                self.declare(name, Entity::Variable(Variable { address, ty: to, is_const }))?;
+                continue;
+            }
             let address = self.slot(params[i]);
             let is_const = declarator.lengths.is_empty() && Self::is_const(specifier, declarator);
             self.declare(name, Entity::Variable(Variable { address, ty: types[i], is_const }))?;
@@ -613,7 +640,11 @@ impl<'s> Lowerer<'s, '_> {
     fn begin_lanes(&mut self, simd: Option<u32>, mask: Option<Val>, params: &[Ty], result: Ty) {
         self.mode = None;
         self.returned = None;
-        let of_types = params.iter().chain([&result]).find_map(|&ty| self.types.lanes(ty));
+        let lanes = |ty: Ty| match *self.types.kind(ty) {
+            Kind::Reference { to, .. } => self.types.lanes(to),
+            _ => self.types.lanes(ty),
+        };
+        let of_types = params.iter().chain([&result]).find_map(|&ty| lanes(ty));
         let Some(n) = simd.or(of_types) else { return };
         let all = self.all_lanes(n, true);
         let none = self.all_lanes(n, false);
@@ -681,7 +712,11 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Whether other code can call a function: it knows nothing of lanes.
     fn is_exportable(&self, f: &Function) -> bool {
-        f.simd.is_none() && !f.params.iter().chain([&f.result]).any(|&ty| self.types.is_varying(ty))
+        let has_lanes = |ty: Ty| match *self.types.kind(ty) {
+            Kind::Reference { to, .. } => self.types.is_varying(to),
+            _ => self.types.is_varying(ty),
+        };
+        f.simd.is_none() && !f.params.iter().chain([&f.result]).any(|&ty| has_lanes(ty))
     }
 
     /// Lets `from` be `to`.

@@ -9,7 +9,7 @@
 //! specifier   = {"static" | "extern" | "typedef" | "const" | "inline"} type
 //! type        = "void" | "bool" | "char" | "short" | "int" | "long" | "signed" | "unsigned" | "float" | "double" | "auto" | NAME
 //!             | "struct" [NAME] ["{" {declaration} "}"] | "enum" [NAME] ["{" NAME ["=" value] {"," …} "}"]
-//! declarator  = {"*" ["const"]} [NAME] [ "(" [ parameter {"," parameter} ] ")" ] {"[" [value] "]"}
+//! declarator  = {"*" ["const"]} ["&"] [NAME] [ "(" [ parameter {"," parameter} ] ")" ] {"[" [value] "]"}
 //! init        = value | "{" [ init {"," init} [","] ] "}"
 //! statement   = block | declaration | [expression] ";" | "return" [expression] ";" | "break" ";" | "continue" ";"
 //!             | "if" "(" expression ")" statement ["else" statement] | "while" "(" expression ")" statement
@@ -509,9 +509,10 @@ impl<'s> Parser<'s> {
             }
             pointers.push(pointer);
         }
-        if self.is("&") {
-            let hint = "take a pointer, and pass the address";
-            return Err(Box::new(limitation::not_supported(self.span(), "references", hint)));
+        let is_reference = self.eat("&");
+        if is_reference && self.is("varying") {
+            let hint = "take a pointer in each lane";
+            return Err(Box::new(limitation::not_supported(self.span(), "references in each lane", hint)));
         }
         if self.is("(") {
             let hint = "call functions by their names";
@@ -528,7 +529,7 @@ impl<'s> Parser<'s> {
             lengths.push(if self.is("]") { None } else { Some(self.choice()?) });
             self.expect("]")?;
         }
-        Ok(Declarator { pointers, name, params, lengths, span: self.since(start) })
+        Ok(Declarator { pointers, is_reference, name, params, lengths, span: self.since(start) })
     }
 
     fn params(&mut self) -> Parsed<Vec<(Specifier<'s>, Declarator<'s>)>> {
@@ -730,7 +731,8 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn unsigned(prim: Prim) -> Prim {
+/// The unsigned integers of as many bits.
+pub(crate) fn unsigned(prim: Prim) -> Prim {
     match prim {
         Prim::I8 => Prim::U8,
         Prim::I16 => Prim::U16,

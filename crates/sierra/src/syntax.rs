@@ -70,6 +70,8 @@ pub enum SpecifierKind<'s> {
 pub struct Declarator<'s> {
     /// For each `*` whether it is constant, and its `varying(n)`.
     pub pointers: Vec<(bool, Option<Expr<'s>>)>,
+    /// `&` behind them.
+    pub is_reference: bool,
     pub name: Option<Name<'s>>,
     pub params: Option<Vec<(Specifier<'s>, Declarator<'s>)>>,
     /// `[n]`, from the left.

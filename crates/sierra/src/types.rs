@@ -27,6 +27,11 @@ pub enum Kind {
         to: Ty,
         is_const: bool,
     },
+    /// Of a parameter: the address of an argument.
+    Reference {
+        to: Ty,
+        is_const: bool,
+    },
     Array(Ty, u64),
     Struct(StructId),
     /// A number or `bool` in each lane.
@@ -87,9 +92,10 @@ impl Types {
     fn intern(&mut self, kind: Kind) -> Ty {
         *self.known.entry(kind).or_insert_with_key(|kind| {
             let depth = match *kind {
-                Kind::Pointer { to: of, .. } | Kind::VaryingPointer { to: of, .. } | Kind::Array(of, _) => {
-                    self.depths[of.0 as usize] + 1
-                }
+                Kind::Pointer { to: of, .. }
+                | Kind::Reference { to: of, .. }
+                | Kind::VaryingPointer { to: of, .. }
+                | Kind::Array(of, _) => self.depths[of.0 as usize] + 1,
                 _ => 0,
             };
             self.kinds.push(kind.clone());
@@ -108,6 +114,10 @@ impl Types {
 
     pub fn pointer(&mut self, to: Ty, is_const: bool) -> Ty {
         self.intern(Kind::Pointer { to, is_const })
+    }
+
+    pub fn reference(&mut self, to: Ty, is_const: bool) -> Ty {
+        self.intern(Kind::Reference { to, is_const })
     }
 
     pub fn array(&mut self, of: Ty, n: u64) -> Ty {
@@ -149,7 +159,7 @@ impl Types {
         }
         match *self.kind(ty) {
             Kind::Error | Kind::Varying(..) | Kind::VaryingPointer { .. } => Some(ty),
-            Kind::Void => None,
+            Kind::Void | Kind::Reference { .. } => None,
             Kind::Prim(prim) => Some(self.intern(Kind::Varying(prim, n))),
             Kind::Pointer { to, is_const } => Some(self.intern(Kind::VaryingPointer { to, is_const, n })),
             Kind::Array(of, length) => {
@@ -217,7 +227,7 @@ impl Types {
         match *self.kind(ty) {
             Kind::Error | Kind::Void => world.types.unit(),
             Kind::Prim(prim) => world.types.prim(prim),
-            Kind::Pointer { to, .. } => {
+            Kind::Pointer { to, .. } | Kind::Reference { to, .. } => {
                 // Structs end the chain of pointers.
                 let to = if to == Types::VOID { world.types.prim(Prim::U8) } else { self.ir(to, world) };
                 let elements = world.types.indef_array(to);
@@ -255,6 +265,9 @@ impl Types {
             .into(),
             Kind::Pointer { to, is_const } => {
                 format!("{}{}*", if is_const { "const " } else { "" }, self.show(to))
+            }
+            Kind::Reference { to, is_const } => {
+                format!("{}{}&", if is_const { "const " } else { "" }, self.show(to))
             }
             Kind::Array(of, n) => {
                 // `int[2][3]`: the outer length comes first.

@@ -16,6 +16,7 @@ mod parallel;
 mod patterns;
 mod pictures;
 mod rays;
+mod sierra;
 mod slopes;
 mod sort;
 mod staging;
@@ -113,6 +114,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("sort") {
         let block = sort::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("sierra") {
+        let block = sierra::run()?;
         print!("{block}");
         out.push_str(&block);
     }

@@ -227,7 +227,7 @@ fn embedded(library: &str, name: &str) -> Option<PathBuf> {
         let Some(base) = file.strip_prefix(&prefix) else { continue };
         let path = folder.join(base);
         if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
-            std::fs::create_dir_all(&folder).ok()?;
+            std::fs::create_dir_all(path.parent()?).ok()?;
             nyala_files::write(&path, text.as_bytes()).ok()?;
         }
         if file == name {

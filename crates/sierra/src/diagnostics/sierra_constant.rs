@@ -1,7 +1,9 @@
-//! A program in Sierra needs a constant that the compiler can compute: the length of an array, the value behind `case`, of an enumeration's name or of
-//! a variable outside of functions.
+//! A program in Sierra needs a constant, and the compiler cannot compute it.
 //!
-//! A constant is made of literals, names of enumerations, `const` variables with such values, and operators.
+//! Constants are the length of an array, the number of lanes, the value behind `case`, that of an enumeration's name, and that of a variable outside of
+//! functions.
+//!
+//! They are made of literals, names of enumerations, `const` variables with such values, and operators.
 //!
 //! ```text
 //! int n = 4;

@@ -15,12 +15,19 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_type::arguments(span, args.len(), params.len(), declared)));
         }
         let mut found = Vec::new();
-        for arg in args {
-            found.push(self.value(arg)?);
+        for (arg, &ty) in args.iter().zip(&params) {
+            found.push(match *self.types.kind(ty) {
+                Kind::Reference { to, is_const } => (self.referred(arg, to, is_const)?, ty),
+                _ => self.value(arg)?,
+            });
         }
         let simd = self.functions[id].simd;
         if let (Some(mode), None) = (self.mode.filter(|m| m.is_real()), simd) {
-            if params.iter().any(|&ty| self.types.is_varying(ty)) {
+            let has_lanes = |ty: Ty| match *self.types.kind(ty) {
+                Kind::Reference { to, .. } => self.types.is_varying(to),
+                _ => self.types.is_varying(ty),
+            };
+            if params.iter().any(|&ty| has_lanes(ty)) {
                 let hint = format!("declare it `simd({})`", mode.n);
                 let what = "calls in SIMD mode of functions that have lanes, but not the mode,";
                 return Err(Box::new(limitation::not_supported(span, what, &hint)));
@@ -41,6 +48,30 @@ impl<'s> Lowerer<'s, '_> {
         }
         let val = self.call_with(id, vals, span)?;
         Ok((val, result))
+    }
+
+    /// The address of an argument that is passed as a reference. What is only read may be a value.
+    pub(super) fn referred(&mut self, arg: &Expr<'s>, to: Ty, is_const: bool) -> Lowered<Val> {
+        let value = self.expression(arg)?;
+        let pointer = self.types.pointer(to, is_const);
+        match value {
+            Value::Place(place) if place.ty == to && (is_const || !place.is_const) => {
+                self.fits_mode(place.ty, arg.span)?;
+                Ok(self.retyped(place.address, pointer))
+            }
+            value if is_const => {
+                let found = self.read(value, arg.span)?;
+                let val = self.convert(found, to, arg.span)?;
+                self.mem(arg.span)?;
+                let address = self.slot(val);
+                Ok(self.retyped(address, pointer))
+            }
+            Value::Place(place) if place.ty == to => Err(Box::new(sierra_type::constant(arg.span))),
+            Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. }) | Value::Plain(_, ty) => {
+                let (found, expected) = (self.types.show(ty), format!("a variable of type `{}`", self.types.show(to)));
+                Err(Box::new(sierra_type::mismatch(arg.span, &found, &expected)))
+            }
+        }
     }
 
     fn call_with(&mut self, id: usize, mut vals: Vec<Val>, span: Span) -> Lowered<Val> {

@@ -418,7 +418,7 @@ impl<'s> Lowerer<'s, '_> {
             Unary::Negate => {
                 // The negative zero of floats.
                 let zero = self.w.lit(ir, if prim.is_float() { 1u64 << (prim.bits() - 1) } else { 0 });
-                self.w.op(Op::Sub, &[zero, val])
+                self.arithmetic(Op::Sub, prim, lanes, [zero, val])
             }
             _ => {
                 let ones = self.w.lit(ir, prim.normalize(u64::MAX));

@@ -142,7 +142,7 @@ impl<'s> Lowerer<'s, '_> {
                 let parts: Vec<Val> = fields.into_iter().map(|ty| self.zero(ty)).collect();
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
-            Kind::Error | Kind::Void => self.w.unit(),
+            Kind::Error | Kind::Void | Kind::Reference { .. } => self.w.unit(),
         }
     }
 }

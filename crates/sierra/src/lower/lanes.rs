@@ -205,10 +205,15 @@ impl<'s> Lowerer<'s, '_> {
         };
         self.mem(span)?;
         self.w.set_origin(span);
+        let near = if let At::Index(base, index) = lanes.at { self.near(base, index, lanes.base) } else { None };
         let mut found = Vec::new();
         for i in 0..lanes.n {
             let number = self.w.lit_i32(i as i32);
             let mut address = match lanes.at {
+                At::Index(..) if let Some((first, offsets)) = &near => {
+                    let offset = self.w.lit_i64(offsets[i as usize]);
+                    self.w.op(Op::Lea, &[*first, offset])
+                }
                 At::Index(base, index) => {
                     let index = self.w.op(Op::Extract, &[index, number]);
                     self.w.op(Op::Lea, &[base, index])
@@ -228,6 +233,26 @@ impl<'s> Lowerer<'s, '_> {
             found.push(address);
         }
         Ok(found)
+    }
+
+    /// For an index that is a number and a literal in each lane, `i + seq<8>()`: the address at that number, and the literals. So the backend sees elements
+    /// side by side.
+    fn near(&mut self, base: Val, index: Val, to: Ty) -> Option<(Val, Vec<i64>)> {
+        let sum = if self.w.is_op(index, Op::Cast) { self.w.args(index)[0] } else { index };
+        // A sum that may wrap around is not that of wider numbers.
+        let prim = self.w.lane_prim(sum).filter(|p| p.is_signed() && !self.wrap)?;
+        let &[a, b] = self.w.args(sum) else { return None };
+        let (number, literals) = if self.w.is_op(a, Op::Splat) { (a, b) } else { (b, a) };
+        if !self.w.is_op(sum, Op::Add) || !self.w.is_op(number, Op::Splat) || !self.w.is_op(literals, Op::Array) {
+            return None;
+        }
+        let literals: Option<Vec<i64>> =
+            self.w.args(literals).iter().map(|&v| Some(prim.normalize(self.w.as_lit(v)?) as i64)).collect();
+        let (literals, number, long) = (literals?, self.w.args(number)[0], self.w.types.i64());
+        let number = if prim == Prim::I64 { number } else { self.w.op_ty(Op::Cast, long, &[number]) };
+        let first = self.w.op(Op::Lea, &[base, number]);
+        let pointer = self.types.pointer(to, false);
+        Some((self.retyped(first, pointer), literals))
     }
 
     /// Reads what each lane's address leads to.

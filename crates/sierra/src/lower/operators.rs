@@ -47,8 +47,22 @@ impl<'s> Lowerer<'s, '_> {
             Binary::Div if prim.is_float() => Op::Div,
             Binary::Div | Binary::Rem => return Ok((self.quotient(operator, prim, [x, y], lanes, span)?, ty)),
         };
-        let val = self.w.op(op, &[x, y]);
+        let val = self.arithmetic(op, prim, lanes, [x, y]);
         Ok((val, if is_comparison { self.numbers(Prim::Bool, lanes) } else { ty }))
+    }
+
+    /// If signed numbers wrap around, sums and products are those of unsigned ones.
+    pub(super) fn arithmetic(&mut self, op: Op, prim: Prim, lanes: Option<u32>, operands: [Val; 2]) -> Val {
+        if !self.wrap || !prim.is_signed() || !matches!(op, Op::Add | Op::Sub | Op::Mul) {
+            return self.w.op(op, &operands);
+        }
+        let [signed, unsigned] = [prim, crate::parser::unsigned(prim)].map(|prim| {
+            let ty = self.numbers(prim, lanes);
+            self.types.ir(ty, self.w)
+        });
+        let operands = operands.map(|v| self.w.op_ty(Op::Cast, unsigned, &[v]));
+        let val = self.w.op(op, &operands);
+        self.w.op_ty(Op::Cast, signed, &[val])
     }
 
     fn quotient(

@@ -85,6 +85,17 @@ impl<'s> Lowerer<'s, '_> {
                 Storage::Automatic => {}
             }
             let is_const = Self::is_const(&declaration.specifier, declarator);
+            if declarator.is_reference {
+                let ty = self.referred_type(base, declaration.specifier.is_const, declarator)?;
+                let Some(Init::Value(e)) = init else {
+                    return Err(Box::new(sierra_type::no_place(declarator.span, "a reference")));
+                };
+                let address = self.referred(e, ty, is_const)?;
+                let zero = self.w.lit_i64(0);
+                let address = self.w.op(Op::Lea, &[address, zero]);
+                self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
+                continue;
+            }
             let ty = self.initialized_type(base, declaration.specifier.is_const, declarator, init.as_ref())?;
             self.complete(ty, declarator.span)?;
             self.w.set_origin(name.span);
@@ -120,7 +131,7 @@ impl<'s> Lowerer<'s, '_> {
     /// Variables with the types of their values.
     fn deduced_declaration(&mut self, declaration: &Declaration<'s>) -> Lowered<()> {
         for (declarator, init) in &declaration.declared {
-            let (Some(name), Some(Init::Value(e)), [], [], None, Storage::Automatic, None) = (
+            let (Some(name), Some(Init::Value(e)), [], [], None, Storage::Automatic, None, false) = (
                 declarator.name,
                 init,
                 &declarator.pointers[..],
@@ -128,6 +139,7 @@ impl<'s> Lowerer<'s, '_> {
                 &declarator.params,
                 declaration.storage,
                 &declaration.specifier.varying,
+                declarator.is_reference,
             ) else {
                 return Err(Box::new(sierra_type::not_deduced(declarator.span)));
             };

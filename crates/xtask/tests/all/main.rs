@@ -26,6 +26,7 @@ mod modules;
 mod packages;
 mod ptx;
 mod siblings;
+mod sierra;
 mod sierra_random;
 mod staged_c_random;
 mod staging;
