@@ -684,20 +684,24 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Exports functions, and joins those without a body with other code.
     fn link(&mut self) {
+        // What the rest of the program declares, and exports.
         let mut declared: FxHashMap<String, Vec<Cont>> = FxHashMap::default();
+        let mut exported: FxHashMap<String, Cont> = FxHashMap::default();
         for k in (0..self.w.n_conts()).map(Cont::from_idx) {
-            if let Linkage::Foreign(symbol) = &*self.w.cont(k).linkage {
-                declared.entry(symbol.clone()).or_default().push(k);
+            match &*self.w.cont(k).linkage {
+                Linkage::Foreign(symbol) => declared.entry(symbol.clone()).or_default().push(k),
+                Linkage::Exported(symbol) => _ = exported.insert(symbol.clone(), k),
+                _ => {}
             }
         }
         let functions = std::mem::take(&mut self.functions);
         for f in &functions {
             if !f.is_defined {
-                let found = self.w.find_root(&f.name);
+                let found = exported.get(&f.name).copied();
                 let other = found.unwrap_or_else(|| self.w.foreign(&f.name, self.w.cont(f.k).ty));
                 self.join(f, f.k, other);
             } else if !f.is_static && self.is_exportable(f) {
-                if self.w.find_root(&f.name).is_some() {
+                if exported.contains_key(&f.name) {
                     self.sink.push(sierra_name::exported(f.declared, &f.name));
                     continue;
                 }
