@@ -42,6 +42,9 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// The units that a run may take, twenty times, before its cost is known.
 const UNKNOWN: f64 = 30.0;
 
+/// The files after which their costs are written, and a unit is measured anew.
+const BLESSED_AT_ONCE: usize = 50;
+
 /// How much of the text tests runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tier {
@@ -174,7 +177,37 @@ pub fn orders(filter: Option<&str>, bless: bool, tier: Tier) -> Result<(Vec<Orde
 /// Measures the files whose paths contain `filter`, first whole, then in parts, and writes their lines of the table.
 pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
     let mut table = Table::read().unwrap_or_default();
+    let (mut orders, _) = orders(filter, false, Tier::Measured)?;
+    // What they cost is not known yet.
+    orders.iter_mut().for_each(|order| order.cost = order.cost.max(UNKNOWN));
+    let mut files: Vec<(String, Vec<Order>)> = Vec::new();
+    for order in orders {
+        match files.last_mut() {
+            Some((path, orders)) if *path == order.words[1] => orders.push(order),
+            _ => files.push((order.words[1].clone(), vec![order])),
+        }
+    }
+    // Files that are gone lose their lines.
+    table.0.retain(|(path, _), _| root().join(path).exists());
     let mut failed = BTreeSet::new();
+    let n_files = files.len();
+    let mut files = files.into_iter();
+    for n_done in (0..n_files).step_by(BLESSED_AT_ONCE) {
+        println!("costs of files {} to {} of {n_files}", n_done + 1, n_files.min(n_done + BLESSED_AT_ONCE));
+        bless_costs_of(files.by_ref().take(BLESSED_AT_ONCE).collect(), &mut table, &mut failed)?;
+        std::fs::write(costs::path(), table.render()).map_err(|e| format!("cannot write tests/costs.txt: {e}"))?;
+    }
+    println!("the gate costs {:.0} units of {:.0}, without what is not listed", table.sum(), costs::MOST);
+    failed.iter().for_each(|path| println!("FAILED {path}: its costs mean nothing"));
+    Ok(failed.is_empty())
+}
+
+/// Measures files whole, then in parts, and gives the table their lines.
+fn bless_costs_of(
+    files: Vec<(String, Vec<Order>)>,
+    table: &mut Table,
+    failed: &mut BTreeSet<String>,
+) -> Result<(), String> {
     let mut measured = |orders: Vec<Order>| -> Result<BTreeMap<(String, String), f64>, String> {
         let mut results = Results::new(false)?;
         crate::queue::run(orders, |order, answer| results.add(order, answer))?;
@@ -184,13 +217,9 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
     let words = |path: &str, run: &str, part: usize| {
         ["text", path, run, &part.to_string(), "Measured", "false"].map(String::from).to_vec()
     };
-    let (mut orders, _) = orders(filter, false, Tier::Measured)?;
-    // What they cost is not known yet.
-    orders.iter_mut().for_each(|order| order.cost = order.cost.max(UNKNOWN));
-    let paths: BTreeSet<String> = orders.iter().map(|o| o.words[1].clone()).collect();
-    let whole = measured(orders)?;
-    // Files that are gone lose their lines.
-    table.0.retain(|(path, _), _| !paths.contains(path) && root().join(path).exists());
+    let paths: BTreeSet<String> = files.iter().map(|f| f.0.clone()).collect();
+    let whole = measured(files.into_iter().flat_map(|f| f.1).collect())?;
+    table.0.retain(|(path, _), _| !paths.contains(path));
     let mut in_parts = Vec::new();
     for path in &paths {
         let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
@@ -226,10 +255,7 @@ pub fn bless_costs(filter: Option<&str>) -> Result<bool, String> {
         }
     }
     table.0.retain(|_, line| line.whole >= costs::LISTED);
-    std::fs::write(costs::path(), table.render()).map_err(|e| format!("cannot write tests/costs.txt: {e}"))?;
-    println!("the gate costs {:.0} units of {:.0}, without what is not listed", table.sum(), costs::MOST);
-    failed.iter().for_each(|path| println!("FAILED {path}: its costs mean nothing"));
-    Ok(failed.is_empty())
+    Ok(())
 }
 
 /// Whether the gate runs the test of this number, if it runs one in `n`. Each engine has others.

@@ -85,7 +85,8 @@ pub(crate) fn symbols() -> [(&'static str, usize); 5] {
         made(site, &values).unwrap_or_else(|report| {
             nyala_runtime::nyala_flush();
             eprint!("{}", report.render(false));
-            std::process::exit(1)
+            // A host that calls the program goes on.
+            nyala_runtime::nyala_exit(1)
         })
     }
     let [of_int, of_float, of_double, of_bool] = COMPILE_VALUES;
