@@ -83,16 +83,19 @@ impl Evaluator<'_> {
                 made
             }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
-                if let Some((at, written)) = op.writes() {
+                let orders = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
+                let is_ordered = orders.into_iter().any(|o| o.is_none_or(|o| o > RELAXED));
+                let at = op.writes().map(|w| w.0).or((op == Op::AtomicLoad).then_some(1));
+                if let Some((_, written)) = op.writes() {
                     self.escape(args[written], site, false);
-                    self.flush(site, args, Some(at));
+                }
+                // A release shows all writes before it to other threads.
+                self.flush(site, args, at.filter(|_| !is_ordered));
+                if let Some((at, _)) = op.writes() {
                     site.memory.touch(&mut self.dst, &mut self.cache.shapes, args[at]);
-                } else {
-                    self.flush(site, args, (op == Op::AtomicLoad).then_some(1));
                 }
                 // The writes of other threads become visible.
-                let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
-                if order.into_iter().any(|o| o.is_none_or(|o| o > RELAXED)) {
+                if is_ordered {
                     site.memory.clobber();
                 }
                 self.make(op, v, args)
