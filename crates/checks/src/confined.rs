@@ -31,7 +31,7 @@ pub enum Lent {
     Nothing,
     /// The elements of a slice, a struct of their address and their number, to be read.
     Slice,
-    /// The same, to be read and written.
+    /// The elements of a slice, to be read and written.
     MutSlice,
 }
 
@@ -182,7 +182,7 @@ fn inline_calls(module: &mut Module, root: Func) {
     for f in reached(module, root) {
         let mut function =
             std::mem::replace(&mut module.funcs[f.idx()], Function::new("", Linkage::Internal, &[], &[]));
-        // What is inlined ends by returns.
+        // A function that is inlined ends by returns only.
         let is_plain = |callee: Func| is_inlined[f.idx()] || is_inlined[callee.idx()];
         return_from_calls(module, &mut function, is_plain);
         module.funcs[f.idx()] = function;

@@ -76,7 +76,7 @@ impl Checker<'_, '_> {
     pub fn confine(&mut self, inst: &Inst, access: Option<&Access>) {
         let accesses = match inst.op {
             InstOp::Op(Op::Load | Op::Store) => {
-                // What has no bytes is no access.
+                // A load or store of a type without bytes accesses nothing.
                 let pointee = self.code.types.pointee(self.code.function.ty(inst.args[0]));
                 pointee.and_then(|ty| layout::size_align(self.code.types, ty)).is_none_or(|(size, _)| size > 0)
             }

@@ -105,7 +105,7 @@ impl Owned {
         let this = slf.get();
         let has = |flag: c_int| flags & flag == flag;
         let bytes = this.shape.iter().product::<isize>() * this.item as isize;
-        // Of no elements there may be no memory.
+        // A buffer without elements may have no memory.
         static NOTHING: [u64; 2] = [0; 2];
         let address = if bytes == 0 { NOTHING.as_ptr() as usize } else { this.address };
         let or_null = |is_wanted: bool, p: *const isize| if is_wanted { p.cast_mut() } else { std::ptr::null_mut() };

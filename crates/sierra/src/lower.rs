@@ -158,7 +158,7 @@ struct Lowerer<'s, 'w> {
     targets: Vec<Targets>,
     /// Blocks that others lead to, so far. The rest has no body, and is gone.
     reached: FxHashSet<Cont>,
-    /// What is lowered is no code but a constant.
+    /// A constant is lowered, which needs no memory, and not code.
     is_constant: bool,
     mode: Option<lanes::Mode>,
     returned: Option<lanes::Returned>,

@@ -175,7 +175,7 @@ fn variants_have_handles() -> Result<(), Error> {
     let at: Function<(i64,), f32> = at.fix("a", &[1f32, 2.0])?.build()?;
     assert_eq!(at.try_call((1,)), Ok(2.0));
     assert!(at.try_call((2,)).is_err() && at.try_call((-1,)).is_err());
-    // The same function with and without `unsafe` is not the same variant.
+    // A function has one variant that needs `unsafe`, and another one that does not.
     // SAFETY: the index is that of an element.
     let trusted: Function<(i64,), f32> = unsafe { program.partial("from_table") }?.fix("a", &[1f32, 2.0])?.build()?;
     assert_eq!(trusted.call((0,)), 1.0);

@@ -31,6 +31,6 @@ fn no_promise_is_left() {
         assert!(before.contains(promise) && !after.contains(promise), "{promise}\n{after}");
     }
     assert_eq!(after.matches("= freeze ").count(), 2, "{after}");
-    // What is read is used frozen only.
+    // A loaded value is used only after `freeze`.
     assert!(!after.contains("fadd float %y,") && !after.contains("<4 x float> %v, float"), "{after}");
 }

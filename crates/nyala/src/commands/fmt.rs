@@ -45,7 +45,7 @@ impl Fmt {
             if let Err(e) = super::test::collect(path, &mut found) {
                 code = self.fail(&[cannot_read::error(path, &e.to_string())], &Sources::new());
             }
-            // Of a folder, what has a canonical form.
+            // A folder stands for those of its files that have a canonical form.
             found.retain(|f| !path.is_dir() || f.to_str().is_none_or(staged::has_form));
             paths.append(&mut found);
         }

@@ -17,6 +17,8 @@ use super::*;
 
 /// The most lanes of a vector in the graph.
 pub(super) const MAX_LANES: i64 = 64;
+/// The most values that an assignment blends.
+const MAX_BLENDED: u64 = 1024;
 
 /// SIMD mode.
 #[derive(Clone, Copy)]
@@ -146,7 +148,11 @@ impl<'s> Lowerer<'s, '_> {
     /// `new` in lanes where the condition holds, `old` in others. Both have the type.
     pub(super) fn blend(&mut self, mask: Val, new: Val, old: Val, ty: Ty) -> Val {
         match *self.types.kind(ty) {
-            Kind::Varying(..) | Kind::VaryingPointer { .. } => self.w.op(Op::Select, &[mask, new, old]),
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => {
+                // A field may have lanes of its own, which the mask says nothing of.
+                let fits = self.w.types.as_vector(self.w.ty(mask)).is_some_and(|v| v.1 == n);
+                if fits { self.w.op(Op::Select, &[mask, new, old]) } else { new }
+            }
             Kind::Struct(_) => {
                 let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
                 let fields: Vec<Ty> = fields.into_iter().flatten().map(|f| f.ty).collect();
@@ -158,7 +164,7 @@ impl<'s> Lowerer<'s, '_> {
                 let ir = self.types.ir(ty, self.w);
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
-            Kind::Array(of, n) if n <= 16 => {
+            Kind::Array(of, n) if self.has_lanes(of) => {
                 let parts: Vec<Val> = (0..n)
                     .map(|i| {
                         let (new, old) = (self.w.extract(new, i), self.w.extract(old, i));
@@ -178,6 +184,11 @@ impl<'s> Lowerer<'s, '_> {
         let val = match self.mode {
             // Values of other lengths are not in the mode, as long as all its lanes are active.
             Some(mode) if self.types.lanes(ty) == Some(mode.n) => {
+                if self.n_parts(ty) > MAX_BLENDED {
+                    let hint = "assign the elements one by one";
+                    let what = "assignments in SIMD mode of structs with long arrays";
+                    return Err(Box::new(limitation::not_supported(span, what, hint)));
+                }
                 let mask = self.load(mode.mask, span)?;
                 let active = self.bools(mask);
                 let old = self.load(address, span)?;
@@ -259,6 +270,13 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn gather(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
         let ty = self.with_lanes(lanes.ty, lanes.n, span)?;
         self.same_mode(lanes.n, span)?;
+        if let Some(n) = self.types.lanes(lanes.ty)
+            && n != lanes.n
+        {
+            let index = self.numbers(Prim::I32, Some(lanes.n));
+            let [place, index] = [lanes.ty, index].map(|ty| self.types.show(ty));
+            return Err(Box::new(sierra_lanes::mismatch(span, &place, &index)));
+        }
         let addresses = self.addresses(lanes, span)?;
         let mut vals = Vec::new();
         for (i, address) in addresses.into_iter().enumerate() {
@@ -298,9 +316,9 @@ impl<'s> Lowerer<'s, '_> {
             }
             Kind::Struct(_) if self.types.is_varying(ty) => {
                 let lane = self.types.lane(ty);
-                self.parts_of(ty, lane, |l, part, of, _| {
+                self.parts_of(ty, lane, |l, part, of, of_lane| {
                     let val = l.w.extract(val, part);
-                    l.lane_of(val, of, number)
+                    if of == of_lane { val } else { l.lane_of(val, of, number) }
                 })
             }
             Kind::Array(of, n) if self.has_lanes(of) => {
@@ -316,6 +334,18 @@ impl<'s> Lowerer<'s, '_> {
                 self.w.op_ty(Op::Array, ir, &parts)
             }
             _ => val,
+        }
+    }
+
+    /// The values that a value is made of.
+    fn n_parts(&self, ty: Ty) -> u64 {
+        match *self.types.kind(ty) {
+            Kind::Array(of, n) => n.saturating_mul(self.n_parts(of)),
+            Kind::Struct(_) => {
+                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
+                fields.into_iter().flatten().fold(0, |sum, f| sum.saturating_add(self.n_parts(f.ty)))
+            }
+            _ => 1,
         }
     }
 
