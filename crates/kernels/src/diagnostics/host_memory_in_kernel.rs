@@ -21,13 +21,13 @@
 //! use std::device::*;
 //! extern fn count() -> i32 {
 //!     let dev = cuda(0);
-//!     let counter = dev.buffer_of[i32](1, [0]);
+//!     let counter = dev.buffer[i32](1);
+//!     counter.fill(0);
 //!     let at = counter.data;
 //!     for i in dev.range(0, 1) { at(i) = at(i) + 1 }
-//!     let mut n = [0];
-//!     counter.read(&mut n);
+//!     let n = counter.get(0i64);
 //!     counter.free();
-//!     n(0)
+//!     n
 //! }
 //! ```
 
