@@ -65,6 +65,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::reduce", "<std>/reduce.impala", include_str!("../../../lib/std/src/reduce.impala")),
     ("std::slice", "<std>/slice.impala", include_str!("../../../lib/std/src/slice.impala")),
     ("std::sort", "<std>/sort.impala", include_str!("../../../lib/std/src/sort.impala")),
+    ("std::sort::lanes", "<std>/sort/lanes.impala", include_str!("../../../lib/std/src/sort/lanes.impala")),
     ("std::sweeps", "<std>/sweeps.impala", include_str!("../../../lib/std/src/sweeps.impala")),
     ("std::system", "<std>/system.impala", include_str!("../../../lib/std/src/system.impala")),
     ("std::target", "<std>/target.impala", include_str!("../../../lib/std/src/target.impala")),

@@ -20,7 +20,8 @@
 //! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned).
 //! Liveness is found by walking up the dominator tree from uses to blocks where definitions meet, so a variable costs
 //! no more than its uses and definitions, however long it lives. Promotion is the first pass on flat SSA: the others
-//! see values. Slots that are indexed by a variable stay: they are arrays, and belong in memory.
+//! see values. Slots that are indexed by a variable stay: they are arrays, and belong in memory. Atomic loads and stores,
+//! as `@racy` makes them, count as others: no other thread has the address.
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -179,8 +180,8 @@ impl Promoter<'_> {
                 let sized = !matches!(self.types.kind(ty), TyKind::IndefArray(_));
                 self.slots.push(Slot { ty, escapes: !sized, whole, first_var: 0 });
             }
-            InstOp::Op(Op::Load) => {}
-            InstOp::Op(Op::Store) => self.escape(inst.args[1]),
+            InstOp::Op(Op::Load | Op::AtomicLoad) => {}
+            InstOp::Op(Op::Store | Op::AtomicStore) => self.escape(inst.args[1]),
             InstOp::Op(Op::Lea) => {
                 let (ptr, idx) = (inst.args[0], inst.args[1]);
                 let (Some(place), Some(result)) = (self.places[ptr], inst.result) else { return };
@@ -272,7 +273,8 @@ impl Promoter<'_> {
                 let inst = &self.function.blocks[b.idx()].insts[i];
                 let (InstOp::Op(op), address) = (inst.op, inst.args.first().copied().or(inst.result)) else { continue };
                 let Some(address) = address else { continue };
-                if !matches!(op, Op::Load | Op::Store | Op::Slot) {
+                let is_load = matches!(op, Op::Load | Op::AtomicLoad);
+                if !is_load && !matches!(op, Op::Store | Op::AtomicStore | Op::Slot) {
                     continue;
                 }
                 let Some(vars) = self.vars(address) else { continue };
@@ -281,11 +283,11 @@ impl Promoter<'_> {
                     .promoted(address)
                     .is_some_and(|p| self.slots[p.slot].whole && self.paths[p.path as usize].0 != u32::MAX);
                 for var in vars {
-                    if (op == Op::Load || partial) && defined_in[var] != b && used_in[var] != b {
+                    if (is_load || partial) && defined_in[var] != b && used_in[var] != b {
                         used_in[var] = b;
                         use_blocks[var].push(b);
                     }
-                    if op != Op::Load && defined_in[var] != b {
+                    if !is_load && defined_in[var] != b {
                         defined_in[var] = b;
                         def_blocks[var].push(b);
                     }
@@ -439,7 +441,7 @@ impl Promoter<'_> {
                     }
                 }
                 (Op::Lea | Op::Bitcast, Some(_), _) => {}
-                (Op::Load, Some((_, place)), Some(result)) => {
+                (Op::Load | Op::AtomicLoad, Some((_, place)), Some(result)) => {
                     let value = self.load(place, r, &inst, &mut new);
                     r.replaced[result] = Some(value);
                     if self.function.name(value).is_empty() && self.function.as_const(value).is_none() {
@@ -447,7 +449,7 @@ impl Promoter<'_> {
                         self.function.set_name(value, &name);
                     }
                 }
-                (Op::Store, Some((_, place)), _) => {
+                (Op::Store | Op::AtomicStore, Some((_, place)), _) => {
                     let value = inst.args[1];
                     self.store(place, value, r, &inst, &mut new);
                 }

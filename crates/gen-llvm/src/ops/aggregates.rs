@@ -6,7 +6,7 @@ use crate::function::FunctionEmitter;
 use crate::ops::{number, number_text, prim};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Const, Value};
-use nyala_ir::{Op, Prim, Ty, TyKind};
+use nyala_ir::{Arch, Op, Prim, Ty, TyKind};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -175,21 +175,50 @@ pub(crate) fn shuffle(f: &mut FunctionEmitter, name: &str, args: &[Value], ty: T
         f.line(format_args!("{name} = shufflevector {a}, {b}, <{m} x i32> <{}>", idx.join(", ")));
         return Ok(());
     }
-    let (both, idx, to) = (f.temp(), f.typed(args[2])?, number_text(prim, Some(m)));
-    let order: Vec<String> = (0..2 * n).map(|i| format!("i32 {i}")).collect();
-    f.line(format_args!("{both} = shufflevector {a}, {b}, <{} x i32> <{}>", 2 * n, order.join(", ")));
-    let (wide, lane_text) = (number_text(prim, Some(2 * n)), number_text(prim, None));
-    let idx_text = prim_of_lanes(f, args[2]);
+    let (idx, idx_text) = (f.typed(args[2])?, prim_of_lanes(f, args[2]));
+    if args[0] != args[1] || !n.is_power_of_two() || n != m {
+        let both = f.temp();
+        let order: Vec<String> = (0..2 * n).map(|i| format!("i32 {i}")).collect();
+        f.line(format_args!("{both} = shufflevector {a}, {b}, <{} x i32> <{}>", 2 * n, order.join(", ")));
+        let both = format!("{} {both}", number_text(prim, Some(2 * n)));
+        pick(f, name, &both, &idx, &idx_text, (prim, m));
+        return Ok(());
+    }
+    let own = f.temp();
+    f.line(format_args!("{own} = and {idx}, splat ({idx_text} {})", n - 1));
+    let target = f.e.module.target();
+    let is_avx2 = target.arch == Arch::X86_64 && target.vector_bits == 256;
+    if prim.bits() != 64 || n != 4 || !is_avx2 {
+        pick(f, name, &a, &format!("<{n} x {idx_text}> {own}"), &idx_text, (prim, n));
+        return Ok(());
+    }
+    // AVX2 permutes the halves of four numbers of 64 bits, but not the numbers.
+    let [halves, twice, each, halves_at, picked] = [(); 5].map(|()| f.temp());
+    f.line(format_args!("{halves} = bitcast {a} to <8 x i32>"));
+    f.line(format_args!("{twice} = shl <4 x {idx_text}> {own}, splat ({idx_text} 1)"));
+    let order = (0..8).map(|i| format!("i32 {}", i / 2)).collect::<Vec<_>>().join(", ");
+    let odd = (0..8).map(|i| format!("{idx_text} {}", i % 2)).collect::<Vec<_>>().join(", ");
+    f.line(format_args!("{each} = shufflevector <4 x {idx_text}> {twice}, <4 x {idx_text}> poison, <8 x i32> <{order}>"));
+    f.line(format_args!("{halves_at} = or <8 x {idx_text}> {each}, <{odd}>"));
+    let idx = format!("<8 x {idx_text}> {halves_at}");
+    pick(f, &picked, &format!("<8 x i32> {halves}"), &idx, &idx_text, (Prim::I32, 8));
+    f.line(format_args!("{name} = bitcast <8 x i32> {picked} to {}", number_text(prim, Some(n))));
+    Ok(())
+}
+
+/// The lanes of a vector that `idx` has the numbers of. LLVM makes one instruction of it, if the machine has one for as many lanes as
+/// the vector has.
+fn pick(f: &mut FunctionEmitter, name: &str, from: &str, idx: &str, idx_text: &str, (prim, m): (Prim, u32)) {
+    let (to, lane_text) = (number_text(prim, Some(m)), number_text(prim, None));
     let mut all = "undef".to_string();
     for i in 0..m {
         let (at, lane) = (f.temp(), f.temp());
         let next = if i + 1 == m { name.to_string() } else { f.temp() };
         f.line(format_args!("{at} = extractelement {idx}, i64 {i}"));
-        f.line(format_args!("{lane} = extractelement {wide} {both}, {idx_text} {at}"));
+        f.line(format_args!("{lane} = extractelement {from}, {idx_text} {at}"));
         f.line(format_args!("{next} = insertelement {to} {all}, {lane_text} {lane}, i64 {i}"));
         all = next;
     }
-    Ok(())
 }
 
 fn prim_of_lanes(f: &FunctionEmitter, v: Value) -> String {
