@@ -46,9 +46,9 @@ int main() {
     auto unstable = [](auto &v) { std::sort(v.begin(), v.end()); };
     auto stable = [](auto &v) { std::stable_sort(v.begin(), v.end()); };
     auto by_key = [](const Pair &a, const Pair &b) { return a.key < b.key; };
-    measure<int32_t>("i32", Random, state, unstable, std::less<int32_t>());
-    measure<double>("f64", Random, state, unstable, std::less<double>());
     for (Fill fill : {Random, Sorted, Reversed, Few}) {
+        measure<int32_t>("i32", fill, state, unstable, std::less<int32_t>());
+        measure<double>("f64", fill, state, unstable, std::less<double>());
         measure<int32_t>("stable_i32", fill, state, stable, std::less<int32_t>());
         measure<double>("stable_f64", fill, state, stable, std::less<double>());
         measure<Pair>("stable_pair", fill, state, [&](auto &v) { std::stable_sort(v.begin(), v.end(), by_key); }, by_key);

@@ -21,8 +21,7 @@ const TOOLKIT_VARIABLES: [&str; 3] = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"];
 const TOOLKIT_FOLDERS: [&str; 3] = ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"];
 
 /// In place of the text of a program without kernels.
-const NO_KERNEL: &str =
-    "// No kernel for a device: with `--device host` kernels are functions of the program, see `--stage flat`.\n";
+const NO_KERNEL: &str = "// No kernel for such a device: kernels for the host, as of `host()` or with `--device host`, are functions, see `--stage flat`.\n";
 
 /// The platforms that code can be made for, as indices of [`PLATFORMS`].
 pub(crate) fn platforms() -> Vec<u32> {

@@ -134,8 +134,12 @@ fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>)
     for l in loops.iter().take(top) {
         let instance = &report.instances[l.instance];
         let Some(f) = instance.function.map(|f| &report.functions[f]) else { continue };
+        // A loop of a library is told apart by what the program gave it.
+        let parameters = instance.parameters.iter().filter(|p| p.name != "return");
+        let with: Vec<String> = parameters.map(parameter).collect();
+        let with = if with.is_empty() { String::new() } else { format!(", with {}", with.join(", ")) };
         let _ = write!(out, "  {}  {}", at(&f.place), f.name);
-        let _ = write!(out, " ({}, {})", l.kind, size(instance));
+        let _ = write!(out, " ({}, {}{with})", l.kind, size(instance));
         match &l.why {
             Some(why) => drop(writeln!(out, ": {}", why.text)),
             None => out.push('\n'),

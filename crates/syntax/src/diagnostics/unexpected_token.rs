@@ -49,10 +49,13 @@ pub fn in_brackets(span: Span, found: &Found, expected: &str, opener: Span) -> D
     error(span, found, expected).other(opener, "to close this")
 }
 
-/// `t.0`.
+/// `t.0`, or `(i32)2.5`, which is read as `(i32)2` and `.5`.
 pub fn dot_index(span: Span, index: &str) -> Diagnostic {
-    Diagnostic::error("unexpected-token", span, format!("found `.{index}`, expected a field name"))
-        .hint(format!("parts of tuples are `t({index})`"))
+    let hint = match index.contains('.') {
+        true => format!("conversions are `{index} as i32`"),
+        false => format!("parts of tuples are `t({index})`"),
+    };
+    Diagnostic::error("unexpected-token", span, format!("found `.{index}`, expected a field name")).hint(hint)
 }
 
 /// `a[1]`.

@@ -1,4 +1,4 @@
-//! `x bench sort`: Impala's `std::sort` beside that of C++, in turns. The programs are in `bench/peers/sort`; each
+//! `x bench sort`: Impala's `std::sort` beside those of C++ and Rust, in turns. The programs are in `bench/peers/sort`; each
 //! prints names and nanoseconds, medians of 15 repetitions.
 
 use super::{RUNS, in_turns, output_of};
@@ -6,22 +6,28 @@ use crate::{root, sh};
 use std::fmt::Write as _;
 use std::process::Command;
 
-/// The workloads of the programs.
+/// The workloads of the programs: 1,000,000 elements each.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("i32_random", "sort[i32], std::sort of 1,000,000 random elements"),
-    ("f64_random", "sort[f64], std::sort of 1,000,000 random elements"),
-    ("stable_i32_random", "sort_stable, std::stable_sort of 1,000,000 random i32"),
-    ("stable_f64_random", "sort_stable, std::stable_sort of 1,000,000 random f64"),
-    ("stable_pair_random", "sort_stable, std::stable_sort of 1,000,000 random pairs of i32, by the first"),
-    ("stable_i32_sorted", "sort_stable, std::stable_sort of 1,000,000 sorted i32"),
-    ("stable_f64_sorted", "sort_stable, std::stable_sort of 1,000,000 sorted f64"),
-    ("stable_pair_sorted", "sort_stable, std::stable_sort of 1,000,000 sorted pairs of i32, by the first"),
-    ("stable_i32_reversed", "sort_stable, std::stable_sort of 1,000,000 reversed i32"),
-    ("stable_f64_reversed", "sort_stable, std::stable_sort of 1,000,000 reversed f64"),
-    ("stable_pair_reversed", "sort_stable, std::stable_sort of 1,000,000 reversed pairs of i32, by the first"),
-    ("stable_i32_few", "sort_stable, std::stable_sort of 1,000,000 few different i32"),
-    ("stable_f64_few", "sort_stable, std::stable_sort of 1,000,000 few different f64"),
-    ("stable_pair_few", "sort_stable, std::stable_sort of 1,000,000 few different pairs of i32, by the first"),
+    ("i32_random", "sort, std::sort, sort_unstable: random i32"),
+    ("i32_sorted", "sort, std::sort, sort_unstable: sorted i32"),
+    ("i32_reversed", "sort, std::sort, sort_unstable: reversed i32"),
+    ("i32_few", "sort, std::sort, sort_unstable: few different i32"),
+    ("f64_random", "sort, std::sort, sort_unstable: random f64"),
+    ("f64_sorted", "sort, std::sort, sort_unstable: sorted f64"),
+    ("f64_reversed", "sort, std::sort, sort_unstable: reversed f64"),
+    ("f64_few", "sort, std::sort, sort_unstable: few different f64"),
+    ("stable_i32_random", "sort_stable, std::stable_sort, sort: random i32"),
+    ("stable_i32_sorted", "sort_stable, std::stable_sort, sort: sorted i32"),
+    ("stable_i32_reversed", "sort_stable, std::stable_sort, sort: reversed i32"),
+    ("stable_i32_few", "sort_stable, std::stable_sort, sort: few different i32"),
+    ("stable_f64_random", "sort_stable, std::stable_sort, sort: random f64"),
+    ("stable_f64_sorted", "sort_stable, std::stable_sort, sort: sorted f64"),
+    ("stable_f64_reversed", "sort_stable, std::stable_sort, sort: reversed f64"),
+    ("stable_f64_few", "sort_stable, std::stable_sort, sort: few different f64"),
+    ("stable_pair_random", "sort_stable, std::stable_sort, sort: random pairs of i32, by the first"),
+    ("stable_pair_sorted", "sort_stable, std::stable_sort, sort: sorted pairs of i32, by the first"),
+    ("stable_pair_reversed", "sort_stable, std::stable_sort, sort: reversed pairs of i32, by the first"),
+    ("stable_pair_few", "sort_stable, std::stable_sort, sort: few different pairs of i32, by the first"),
 ];
 
 pub fn run() -> Result<String, String> {
@@ -33,17 +39,28 @@ pub fn run() -> Result<String, String> {
     if !compiler.output().is_ok_and(|o| o.status.success()) {
         return Err("cannot compile bench/peers/sort/sort.cpp with `c++`".into());
     }
+    let rust = out.join("sort-rs");
+    let mut compiler = Command::new("rustc");
+    compiler.args(["-O", "-C", "target-cpu=native", "-o"]).arg(&rust).arg(peers.join("sort.rs"));
+    if !compiler.output().is_ok_and(|o| o.status.success()) {
+        return Err("cannot compile bench/peers/sort/sort.rs with `rustc`".into());
+    }
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut ours = Command::new(nyala);
     ours.arg("run").arg(peers.join("sort.impala"));
-    let mut programs = [("C++", Command::new(&program)), ("ours", ours)];
+    let mut programs = [("C++", Command::new(&program)), ("Rust", Command::new(&rust)), ("ours", ours)];
     let times = in_turns(&mut programs, WORKLOADS)?;
-    let version = output_of("c++", &["--version"]);
-    let mut text = format!("sort, ms, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
+    let versions = [output_of("c++", &["--version"]), output_of("rustc", &["--version"])];
+    let versions: Vec<&str> = versions.iter().filter_map(|text| text.lines().next()).collect();
+    let mut text = format!("sort, 1,000,000 elements, ms, medians of {RUNS} runs in turns; {}\n", versions.join("; "));
     for (i, (name, about)) in WORKLOADS.iter().enumerate() {
-        let (peer, ours) = (times[0][i] / 1e6, times[1][i] / 1e6);
-        let _ = writeln!(text, "  {name:<20} C++ {peer:>8.2} ours {ours:>8.2} (ours/C++ {:.2})   {about}", ours / peer);
+        let [cpp, rust, ours] = [0, 1, 2].map(|p| times[p][i] / 1e6);
+        let (by_cpp, by_rust) = (ours / cpp, ours / rust);
+        let _ = writeln!(
+            text,
+            "  {name:<20} C++ {cpp:>6.2} Rust {rust:>6.2} ours {ours:>6.2} (ours/C++ {by_cpp:.2}, /Rust {by_rust:.2})  {about}"
+        );
     }
     text.push('\n');
     Ok(text)
