@@ -198,7 +198,9 @@ pub(crate) fn shuffle(f: &mut FunctionEmitter, name: &str, args: &[Value], ty: T
     f.line(format_args!("{twice} = shl <4 x {idx_text}> {own}, splat ({idx_text} 1)"));
     let order = (0..8).map(|i| format!("i32 {}", i / 2)).collect::<Vec<_>>().join(", ");
     let odd = (0..8).map(|i| format!("{idx_text} {}", i % 2)).collect::<Vec<_>>().join(", ");
-    f.line(format_args!("{each} = shufflevector <4 x {idx_text}> {twice}, <4 x {idx_text}> poison, <8 x i32> <{order}>"));
+    f.line(format_args!(
+        "{each} = shufflevector <4 x {idx_text}> {twice}, <4 x {idx_text}> poison, <8 x i32> <{order}>"
+    ));
     f.line(format_args!("{halves_at} = or <8 x {idx_text}> {each}, <{odd}>"));
     let idx = format!("<8 x {idx_text}> {halves_at}");
     pick(f, &picked, &format!("<8 x i32> {halves}"), &idx, &idx_text, (Prim::I32, 8));
