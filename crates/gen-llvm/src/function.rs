@@ -18,7 +18,7 @@ use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
-use nyala_ir::{Arch, Ty, TyKind, layout};
+use nyala_ir::{Arch, Effect, Op, Ty, TyKind, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
@@ -349,8 +349,12 @@ impl FunctionEmitter<'_, '_> {
         self.go_to(Span::NONE);
         let ended = self.lifetimes.ends_at.remove(&b);
         self.end_slots(ended);
+        let ahead = self.ahead(block);
         for (i, inst) in block.insts.iter().enumerate() {
-            self.go_to(inst.span);
+            match inst.result {
+                Some(v) if ahead.contains(&v) => self.go_to(Span::NONE),
+                _ => self.go_to(inst.span),
+            }
             self.emit_inst(b, inst)?;
             let ended = self.lifetimes.ends_after.remove(&(b, i));
             self.end_slots(ended);
@@ -362,6 +366,24 @@ impl FunctionEmitter<'_, '_> {
             self.at = origins.suffix_of_jump(scope, last.span);
         }
         self.emit_terminator(b, &block.term)
+    }
+
+    /// The values that a block computes only for others, as before a loop that needs them. For a debugger that walks through code
+    /// without optimization they have no line: nothing happens there yet.
+    fn ahead(&self, block: &BlockData) -> FxHashSet<Value> {
+        let mut ahead = FxHashSet::default();
+        if self.e.options.opt_level > 0 || self.scope.is_none() {
+            return ahead;
+        }
+        let mut needed = FxHashSet::default();
+        block.term.for_each_use(|v| _ = needed.insert(v));
+        for inst in block.insts.iter().rev() {
+            match inst.result {
+                Some(v) if is_movable(inst) && !needed.contains(&v) => _ = ahead.insert(v),
+                _ => needed.extend(&inst.args),
+            }
+        }
+        ahead
     }
 
     /// Ends the LLVM block with a jump to another one, in which `b` goes on.
@@ -706,3 +728,8 @@ impl FunctionEmitter<'_, '_> {
 // -O0. Its blocks are cut, since MachineCombiner is quadratic in the size of a block, and runs for such functions, too. So
 // the time is linear. Nothing is inlined into functions that would grow to that size. Only the allocation of registers
 // stays that of the module: the fast one would make all other functions slow.
+
+/// Whether an instruction may be computed anywhere.
+fn is_movable(inst: &Inst) -> bool {
+    matches!(inst.op, InstOp::Op(op) if op.effect() == Effect::Total && op != Op::DebugValue)
+}

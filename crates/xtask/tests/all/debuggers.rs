@@ -127,6 +127,36 @@ fn gdb_shows_structs_statics_and_sets_variables() {
     has(&said, &["$1 = {r = 12, g = 2}", "$2 = 1", "$3 = 1", "77"]);
 }
 
+const SUMS: &str = "\
+fn sums(a: &[i32], n: i32, to: &mut [i32]) -> () {
+    let mut s = 0;
+    for i in range(0, n) {
+        to(i) = s;
+        s += a(i)
+    }
+    to(n) = s
+}
+fn main() -> i32 {
+    let n = 10;
+    let (a, to) = (alloc[i32](10), alloc[i32](11));
+    for i in range(0, n) { a(i) = i }
+    sums(a, n, to);
+    to(n)
+}
+";
+
+/// Addresses are computed before loops; the lines that need them are not reached there.
+#[test]
+fn gdb_stops_at_a_line_when_it_runs() {
+    if !is_here("gdb") {
+        return;
+    }
+    let folder = Folder::new("gdb");
+    let program = build(&folder, SUMS, &["-g", "-O", "0", "--no-pe"]);
+    let session = ["break p.impala:7", "run", "print s", "print n"];
+    has(&gdb(&[program.to_str().unwrap()], &session), &["$1 = 45", "$2 = 10"]);
+}
+
 #[test]
 fn gdb_knows_code_in_memory() {
     if !is_here("gdb") {
