@@ -549,9 +549,13 @@ impl Compiler<'_, '_> {
                 Op::Cast => Inst::Cast { from, to: prim, d, a },
                 Op::Select => Inst::Select { d, cond: a, a: b, b: c, n: 1 },
                 _ if op.is_comparison() => Inst::Compare { op, prim: from, d, a, b },
+                Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::PDiv | Op::PRem => {
+                    Inst::Arith { op, prim, d, a, b }
+                }
+                Op::And | Op::Or | Op::Xor | Op::Shl | Op::Shr => Inst::Arith { op, prim, d, a, b },
                 Op::Popcount | Op::Clz | Op::Ctz | Op::Pext | Op::Pdep => Inst::Math { op, prim, d, a, b, c },
                 _ if op.is_math() => Inst::Math { op, prim, d, a, b, c },
-                _ => Inst::Arith { op, prim, d, a, b },
+                _ => return Err(bug(format!("`{}` in lanes", op.name()))),
             };
             self.emit(inst);
         }

@@ -5,7 +5,7 @@
 
 use crate::costs::Table;
 use crate::{Tally, root};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -311,14 +311,18 @@ fn check_diagnostics(faults: &mut Vec<String>) {
 }
 
 /// Checks the functions of libraries that programs may call, those without `priv`: each has a comment above it, or is
-/// in a row of one-line functions that has one; and a query `//? …`, or a test under `lib` or `tests/device`, uses it.
+/// in a row of one-line functions that has one; a query `//? …`, or a test under `lib` or `tests/device`, uses it; and the
+/// library's page names it, but for `std`, whose rows may end in dots.
 fn check_libraries(faults: &mut Vec<String>) {
-    let mut uses = std::collections::BTreeSet::new();
+    let mut uses = BTreeSet::new();
     let mut functions = Vec::new();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     for path in files_in("lib", "impala").into_iter().chain(files_in("tests/device", "impala")) {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let is_source = path.parent().is_some_and(|p| p.ends_with("src"));
+        let library = path.ancestors().nth(2).filter(|l| is_source && !l.ends_with("std"));
+        let page = library.map(|l| std::fs::read_to_string(l.join("README.md")).unwrap_or_default());
+        let named = page.map(|p| p.split(|c| !is_word(c)).map(str::to_string).collect::<BTreeSet<_>>());
         let mut documented = false;
         for (i, line) in text.lines().enumerate() {
             if !is_source || line.starts_with("//?") {
@@ -335,6 +339,9 @@ fn check_libraries(faults: &mut Vec<String>) {
                     faults.push(format!("{at} has no comment that says what it does"));
                 }
                 if !line.starts_with("priv ") {
+                    if named.as_ref().is_some_and(|all| !all.contains(name)) {
+                        faults.push(format!("{at} is not in its library's `README.md`"));
+                    }
                     functions.push((name.to_string(), at));
                 }
             }
@@ -383,6 +390,7 @@ fn check_reference(faults: &mut Vec<String>) {
         ("crates/sema/src/intrinsics.rs", "const INDICES", "];"),
         ("crates/sema/src/intrinsics.rs", "pub fn find(", "_ => {"),
         ("crates/sema/src/intrinsics.rs", "fn atomic(", "_ => return"),
+        ("crates/sema/src/intrinsics.rs", "None => name,", "_ => return Op::from_name"),
         ("crates/sema/src/check/collect.rs", "pub(super) fn primitive(", "_ =>"),
     ] {
         let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
@@ -397,7 +405,8 @@ fn check_reference(faults: &mut Vec<String>) {
         // LLVM's names with a type of address behind them mean the same.
         if !name.starts_with("llvm.prefetch.") && !["`", "`@"].iter().any(|q| pages.contains(&format!("{q}{name}`"))) {
             let with_arguments = ["(", "[", ".", " "].iter().any(|then| pages.contains(&format!("`{name}{then}")));
-            if !with_arguments {
+            // Names of LLVM without their type: `llvm.ctpop.i32`.
+            if !with_arguments && !pages.contains(&format!("`llvm.{name}.")) {
                 faults.push(format!("{REFERENCE} does not say what `{name}` is"));
             }
         }
