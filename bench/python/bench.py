@@ -1,4 +1,4 @@
-"""`./x bench python`: filters and loops from Python by Nyala, Numba and, for filters, OpenCV: times of calls, and of the first call in a
+"""`./x bench python`: filters and loops from Python by Nyala, Numba and, for filters, Halide and OpenCV: times of calls, and of the first call in a
 process.
 
 Each measurement runs in a process of its own, since compilers keep what they have made. Results are compared.
@@ -13,7 +13,7 @@ import time
 THREADS = 2
 TURNS = 9
 SIZE = 2048
-os.environ["NUMBA_NUM_THREADS"] = os.environ["NYALA_NUM_THREADS"] = str(THREADS)
+os.environ["NUMBA_NUM_THREADS"] = os.environ["NYALA_NUM_THREADS"] = os.environ["HL_NUM_THREADS"] = str(THREADS)
 
 
 def photo():
@@ -211,7 +211,59 @@ def by_opencv(what):
     raise NotImplementedError
 
 
-WHO = {"nyala": ours, "numba": by_numba, "opencv": by_opencv}
+def by_halide(what):
+    """Compiled when it runs, as by the others. Halide keeps no code between processes."""
+    if what not in ("gaussian5", "edges", "median3"):
+        raise NotImplementedError
+    import halide as hl
+    import numpy
+
+    image = photo() if what != "median3" else photo().astype(numpy.uint8)
+    out = numpy.empty_like(image)
+    source, to = hl.Buffer(image), hl.Buffer(out)
+    x, y, yo, yi = (hl.Var(name) for name in ("x", "y", "yo", "yi"))
+    at = hl.BoundaryConditions.repeat_edge(source)
+    result = hl.Func("result")
+    # Strips of rows on all threads, in lanes.
+    result_in_strips = lambda lanes: result.split(y, yo, yi, 64).vectorize(x, lanes).parallel(yo)
+    if what == "gaussian5":
+        rows, weights = hl.Func("rows"), [w / 16 for w in (1, 4, 6, 4, 1)]
+        rows[x, y] = sum((hl.f32(weights[i]) * at[x + i - 2, y] for i in range(1, 5)), hl.f32(weights[0]) * at[x - 2, y])
+        result[x, y] = sum((hl.f32(weights[i]) * rows[x, y + i - 2] for i in range(1, 5)), hl.f32(weights[0]) * rows[x, y - 2])
+        result_in_strips(16)
+        rows.store_at(result, yo).compute_at(result, yi).vectorize(x, 16)
+    elif what == "edges":
+        column = lambda i: at[x + i, y - 1] + hl.f32(2) * at[x + i, y] + at[x + i, y + 1]
+        row = lambda i: at[x - 1, y + i] + hl.f32(2) * at[x, y + i] + at[x + 1, y + i]
+        dx, dy = column(1) - column(-1), row(1) - row(-1)
+        result[x, y] = hl.sqrt(dx * dx + dy * dy)
+        result_in_strips(16)
+    else:
+
+        def sort3(a, b, c):
+            a, b = hl.min(a, b), hl.max(a, b)
+            b, c = hl.min(b, c), hl.max(b, c)
+            a, b = hl.min(a, b), hl.max(a, b)
+            return a, b, c
+
+        # Sorted columns are computed once for each strip of rows.
+        low, middle, high = hl.Func("low"), hl.Func("middle"), hl.Func("high")
+        sorted_columns = sort3(at[x, y - 1], at[x, y], at[x, y + 1])
+        for of, value in zip((low, middle, high), sorted_columns):
+            of[x, y] = value
+        three = lambda of: (of[x - 1, y], of[x, y], of[x + 1, y])
+        lows, highs = three(low), three(high)
+        least, most = hl.max(hl.max(lows[0], lows[1]), lows[2]), hl.min(hl.min(highs[0], highs[1]), highs[2])
+        result[x, y] = sort3(least, sort3(*three(middle))[1], most)[1]
+        result_in_strips(32)
+        for of in (low, middle, high):
+            of.compute_at(result, yi).vectorize(x, 32)
+    result.compile_jit()
+    # The source does not keep the image.
+    return lambda image=image: (result.realize(to), out)[1]
+
+
+WHO = {"nyala": ours, "numba": by_numba, "halide": by_halide, "opencv": by_opencv}
 WHAT = ("gaussian5", "edges", "median3", "prices", "mandelbrot")
 
 

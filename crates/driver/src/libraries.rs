@@ -35,6 +35,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image", "<image>/stage.impala", include_str!("../../../lib/image/src/stage.impala")),
     ("image", "<image>/stencil.impala", include_str!("../../../lib/image/src/stencil.impala")),
     ("image::device", "<image>/device.impala", include_str!("../../../lib/image/src/image/device.impala")),
+    ("mpi", "<mpi>/mpi.impala", include_str!("../../../lib/mpi/src/mpi.impala")),
     ("ray", "<ray>/build.impala", include_str!("../../../lib/ray/src/build.impala")),
     ("ray", "<ray>/bvh.impala", include_str!("../../../lib/ray/src/bvh.impala")),
     ("ray", "<ray>/merge.impala", include_str!("../../../lib/ray/src/merge.impala")),

@@ -128,7 +128,7 @@ impl Frame {
                     let called = Called::new(value.clone().unbind(), program, &plan.symbol, param, callback);
                     frame.call(receiver, Arc::new(called));
                 }
-                _ => frame.add(plan, param, value)?,
+                _ => frame.add(plan, param, value, function.program.get().device)?,
             }
         }
         match &*plan.returned {
@@ -162,7 +162,8 @@ impl Frame {
         self.called.iter().find_map(|called| called.raised())
     }
 
-    fn add(&mut self, plan: &Plan, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Adds a value. Arrays are in the memory of a device of CUDA, if one is given.
+    fn add(&mut self, plan: &Plan, param: &Param, value: &Bound<'_, PyAny>, device: Option<i32>) -> PyResult<()> {
         let symbol = &plan.symbol;
         let raise = |misfit: Misfit| misfit.raise(symbol, &param.shown());
         match &param.kind {
@@ -185,7 +186,11 @@ impl Frame {
                 self.values.push(words);
             }
             Kind::Elements(to) => {
-                let buffer = Buffer::of(value, to, &param.name).map_err(|fault| raise(fault.into()))?;
+                let buffer = match device {
+                    None => Buffer::of(value, to, &param.name),
+                    Some(number) => Buffer::of_device(value, to, &param.name, number),
+                };
+                let buffer = buffer.map_err(|fault| raise(fault.into()))?;
                 let place = self.reserve(to.form.n_words() * 8);
                 buffer.words(to, self.words(place));
                 self.buffers.push(buffer);

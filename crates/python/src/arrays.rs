@@ -101,6 +101,19 @@ fn protocol(value: &Bound<'_, PyAny>) -> Option<&'static str> {
     ["__dlpack__", "__array_interface__"].into_iter().find(|name| has(*name))
 }
 
+/// The device whose memory an array with DLPack is in, if the processor does not reach it.
+fn elsewhere(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    if !value.hasattr("__dlpack_device__")? {
+        return Ok(None);
+    }
+    let (kind, number): (i32, i32) = value.call_method0("__dlpack_device__")?.extract()?;
+    match kind {
+        // The host's own memory, and memory of the host that CUDA's and AMD's devices reach as well, or that moves between them.
+        1 | 3 | 11 | 13 => Ok(None),
+        _ => Ok(Some(value.py().import("nyala._device")?.call_method1("name", (kind, number))?.extract()?)),
+    }
+}
+
 /// An array of NumPy's with the memory of one that has no buffer.
 fn foreign<'py>(value: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
     // SAFETY: an object.
@@ -108,6 +121,16 @@ fn foreign<'py>(value: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>
         return None;
     }
     let make = if protocol(value)? == "__dlpack__" { "from_dlpack" } else { "asarray" };
+    if make == "from_dlpack"
+        && let Some(elsewhere) = elsewhere(value).transpose()
+    {
+        return Some(elsewhere.and_then(|device| {
+            let text = format!(
+                "it is that of {device}, which slices and addresses of programs take that are compiled with device=\"cuda\""
+            );
+            Err(PyBufferError::new_err(text))
+        }));
+    }
     Some(value.py().import("numpy").and_then(|numpy| numpy.call_method1(make, (value,))))
 }
 
@@ -120,10 +143,9 @@ fn hint(value: &Bound<'_, PyAny>, argument: &str, wanted: &str) -> String {
 }
 
 impl Buffer {
-    /// How many dimensions an object exports, if it exports memory with strides.
-    pub fn n_dimensions(value: &Bound<'_, PyAny>) -> Option<usize> {
-        let buffer = Buffer::export(value, ffi::PyBUF_STRIDES).ok()?;
-        usize::try_from(buffer.0.ndim).ok()
+    /// Whether an object that exports memory is no single number. Where it does not say why, [`Buffer::of`] will.
+    pub fn has_dimensions(value: &Bound<'_, PyAny>) -> bool {
+        Buffer::export(value, ffi::PyBUF_STRIDES).map_or(true, |buffer| buffer.0.ndim > 0)
     }
 
     fn export(value: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Buffer> {
@@ -175,6 +197,17 @@ impl Buffer {
         };
         buffer.check(value, to, argument)?;
         Ok(buffer)
+    }
+
+    /// What an object exports of the memory of a device of CUDA. Nobody reads it here.
+    pub fn of_device(value: &Bound<'_, PyAny>, to: &Elements, argument: &str, number: i32) -> Result<Buffer, Fault> {
+        let py = value.py();
+        let view = py.import("nyala._device").and_then(|device| device.call_method1("view", (value, number)));
+        match view {
+            Ok(view) => Buffer::of(&view, to, argument),
+            Err(raised) if raised.is_instance_of::<PyTypeError>(py) => Err(Fault::Type(raised.value(py).to_string())),
+            Err(raised) => Err(Fault::Raised(raised)),
+        }
     }
 
     /// Why an object exports nothing.

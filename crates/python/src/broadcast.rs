@@ -31,7 +31,7 @@ pub fn is_array(value: &Bound<'_, PyAny>) -> bool {
     if is_number || value.is_instance_of::<PyBool>() || !Buffer::is_exported(value) {
         return false;
     }
-    Buffer::n_dimensions(value).is_some_and(|n| n > 0)
+    Buffer::has_dimensions(value)
 }
 
 /// An array that takes part.

@@ -166,6 +166,12 @@ impl Function {
         let code = self.code(py)?;
         let addresses = frame.addresses();
         let call = WithoutLock { code, addresses: &addresses };
+        // What others have launched may write the arrays, and what the code launches is over when the call is.
+        let wait = || match self.program.get().device {
+            Some(number) => py.import("nyala._device")?.call_method1("wait", (number,)).map(drop),
+            None => Ok(()),
+        };
+        wait()?;
         // SAFETY: the plan is of the function's types; buffers stay exported until the frame is dropped, with the lock. Nothing of
         // Python's is touched without it. What the function does with the elements, whoever wrote it vouches for.
         let ended = py.detach(move || {
@@ -176,6 +182,7 @@ impl Function {
         if let Err(fault) = ended {
             return Err(frame.raised().unwrap_or_else(|| faulted(py, &fault)));
         }
+        wait()?;
         match &*self.plan.returned {
             Returned::Value(memory) => {
                 let program = self.program.bind(py);

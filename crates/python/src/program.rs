@@ -19,6 +19,8 @@ pub struct Program {
     /// Names and texts of the files, and the options that it was compiled with.
     files: Vec<(String, String)>,
     options: Py<PyDict>,
+    /// The number of the device of CUDA whose memory arrays are in; they are in the host's otherwise.
+    pub device: Option<i32>,
     functions: Mutex<HashMap<String, Py<Function>>>,
     /// The classes of structs, by their index.
     classes: Mutex<HashMap<usize, Py<PyAny>>>,
@@ -56,6 +58,8 @@ fn compiler(options: &Bound<'_, PyDict>) -> PyResult<Compiler> {
             "allow" => value.extract::<Vec<String>>()?.iter().fold(compiler, |c, code| c.allow(code)),
             "deny" => value.extract::<Vec<String>>()?.iter().fold(compiler, |c, code| c.deny(code)),
             "cache" => compiler.keep_code(value.extract()?),
+            // What the arrays of calls are, not the code.
+            "device" => compiler,
             "variants" => compiler.keep_variants(value.extract()?),
             other => return Err(PyTypeError::new_err(format!("there is no option `{other}`"))),
         };
@@ -67,10 +71,14 @@ fn compiler(options: &Bound<'_, PyDict>) -> PyResult<Compiler> {
 #[pyfunction]
 pub fn compile(py: Python<'_>, files: Vec<(String, String)>, options: Bound<'_, PyDict>) -> PyResult<Program> {
     let compiler = compiler(&options)?;
+    let device = match options.get_item("device")?.filter(|device| !device.is_none()) {
+        Some(device) => Some(py.import("nyala._device")?.call_method1("number", (device,))?.extract()?),
+        None => None,
+    };
     let given: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let program = py.detach(|| compiler.compile_files(&given)).map_err(|e| raised(py, &e))?;
     let options = options.copy()?.unbind();
-    Ok(Program { program, files, options, functions: Mutex::default(), classes: Mutex::default() })
+    Ok(Program { program, files, options, device, functions: Mutex::default(), classes: Mutex::default() })
 }
 
 /// A function by its name and the key of what is fixed, as pickles have it.

@@ -23,6 +23,7 @@ mod image;
 mod interrupts;
 mod launch;
 mod memory;
+mod mpi;
 mod places;
 mod platforms;
 mod print;
@@ -63,6 +64,12 @@ pub use halves::HalfArg;
 pub use image::{Image, nyala_image_error, nyala_image_load, nyala_image_save};
 pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyala_launch_missing};
 pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyala_free};
+pub use mpi::{
+    nyala_mpi_abort, nyala_mpi_all_to_all, nyala_mpi_barrier, nyala_mpi_broadcast, nyala_mpi_exchange,
+    nyala_mpi_finalize, nyala_mpi_free, nyala_mpi_gather, nyala_mpi_init, nyala_mpi_missing, nyala_mpi_probe,
+    nyala_mpi_rank, nyala_mpi_receive, nyala_mpi_reduce, nyala_mpi_scatter, nyala_mpi_send, nyala_mpi_size,
+    nyala_mpi_split, nyala_mpi_start_receive, nyala_mpi_start_send, nyala_mpi_version, nyala_mpi_wait,
+};
 pub use platforms::{N_PLATFORMS, device_name, keep_kernels, kernel_cache, overview as device_overview};
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start, nyala_start_with_places};
@@ -94,6 +101,10 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove nyala_file_replace
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
             nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_device nyala_launch_missing nyala_make_queue nyala_n_devices nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
+            nyala_mpi_abort nyala_mpi_all_to_all nyala_mpi_barrier nyala_mpi_broadcast nyala_mpi_exchange nyala_mpi_finalize
+            nyala_mpi_free nyala_mpi_gather nyala_mpi_init nyala_mpi_missing nyala_mpi_probe nyala_mpi_rank nyala_mpi_receive
+            nyala_mpi_reduce nyala_mpi_scatter nyala_mpi_send nyala_mpi_size nyala_mpi_split nyala_mpi_start_receive
+            nyala_mpi_start_send nyala_mpi_version nyala_mpi_wait
             nyala_parse_f32 nyala_parse_f64 nyala_pragma nyala_print_bool nyala_print_bytes nyala_print_char
             nyala_print_error nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
             nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8

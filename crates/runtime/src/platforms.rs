@@ -19,6 +19,7 @@ mod missing;
 mod opencl;
 mod vulkan;
 
+pub(crate) use driver::check as check_library;
 pub use kept::{keep_kernels, kernel_cache};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};

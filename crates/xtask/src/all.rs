@@ -83,8 +83,8 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "python",
-        about: "the package for Python with NumPy, and the programs of its page",
-        minutes: 3.0,
+        about: "the package for Python with NumPy, Dask, Ray and Numba, and the programs of its page",
+        minutes: 5.0,
         what: What::Other(python),
     },
     Part {

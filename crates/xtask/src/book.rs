@@ -53,7 +53,10 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/compatibility.md",
         ],
     ),
-    ("Libraries", &["lib/std/README.md", "lib/image/README.md", "lib/ray/README.md"]),
+    (
+        "Libraries",
+        &["lib/std/README.md", "lib/image/README.md", "lib/ray/README.md", "lib/align/README.md", "lib/mpi/README.md"],
+    ),
     ("Errors and warnings", &["docs/errors"]),
     (
         "The project",

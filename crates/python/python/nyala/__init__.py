@@ -57,6 +57,7 @@ def compile(
     deny=(),
     cache=True,
     variants=1024,
+    device=None,
 ):
     """Compiles a program, given as text.
 
@@ -72,6 +73,7 @@ def compile(
     allow, deny: codes of warnings that are not reported, or are errors
     cache: whether machine code is kept between runs
     variants: how many variants of functions the program keeps
+    device: "cuda", or "cuda:1", for functions whose arrays are in the memory of that device, and come by DLPack
 
     Raises CompileError if the program is wrong.
     """

@@ -103,6 +103,7 @@ def compile(
     deny: Iterable[str] = (),
     cache: bool = True,
     variants: int = 1024,
+    device: str | None = None,
 ) -> Program: ...
 def load(
     path: str | PathLike[str],
@@ -119,6 +120,7 @@ def load(
     deny: Iterable[str] = (),
     cache: bool = True,
     variants: int = 1024,
+    device: str | None = None,
 ) -> Program: ...
 def flush() -> None: ...
 def load_ipython_extension(shell: Any) -> None: ...

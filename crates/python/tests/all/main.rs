@@ -1,5 +1,6 @@
 //! The tests of the package, which are Python: `tests/test_*.py` use the standard library only, and `tests/numpy/test_*.py` NumPy, which
-//! `./x setup` installs. They have the package as a wheel would have it.
+//! `./x setup` installs, `tests/others/test_*.py` other packages that the package runs beside or on. They have the package as a wheel would
+//! have it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -61,13 +62,18 @@ fn skip(tool: &str) {
 }
 
 /// Runs the tests of a folder, in the files of a pattern.
-fn run(mut python: Command, folder: &str, files: &str) {
+fn run(python: Command, folder: &str, files: &str) {
+    run_with(python, &["-X", "dev", "-W", "error"], folder, files);
+}
+
+/// [`run`] with options of the interpreter.
+fn run_with(mut python: Command, options: &[&str], folder: &str, files: &str) {
     let home = tempfile::tempdir().expect("a folder");
     python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
     // Nothing of the user's is read or written, and no file is left beside the tests.
     python.env("PYTHONPATH", package()).env("HOME", home.path()).env("XDG_CACHE_HOME", home.path());
     python.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONNOUSERSITE", "1").env("NYALA_NUM_THREADS", "2");
-    python.args(["-X", "dev", "-W", "error", "-m", "unittest", "discover", "-p", files]);
+    python.args(options).args(["-m", "unittest", "discover", "-p", files]);
     let output = python.stdin(Stdio::null()).output().expect("python starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stdout));
@@ -103,5 +109,17 @@ fn the_package_with_numpy() {
     match python.exists() {
         true => run(Command::new(python), "tests/numpy", "test_*.py"),
         false => skip("NumPy in target/python, which `./x setup` installs"),
+    }
+}
+
+#[test]
+#[ignore = "needs Dask, Ray and Numba; in `./x test --all python`"]
+fn the_package_with_others() {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
+    let imports = Command::new(&python).args(["-c", "import dask.distributed, numba, ray, zarr"]).output();
+    match imports.is_ok_and(|o| o.status.success()) {
+        // Their warnings are theirs.
+        true => run_with(Command::new(python), &[], "tests/others", "test_*.py"),
+        false => skip("Dask, Ray, Numba and Zarr in target/python, which `./x setup` installs"),
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// It is damaged.
-pub(super) fn check(library: &str) -> Result<(), Error> {
+pub(crate) fn check(library: &str) -> Result<(), Error> {
     // Where the system's loader looks.
     let named = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let own = format!("lib/{}-linux-gnu", std::env::consts::ARCH);

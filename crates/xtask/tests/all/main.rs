@@ -23,6 +23,7 @@ mod hls;
 mod instructions;
 mod launches;
 mod modules;
+mod mpi;
 mod packages;
 mod ptx;
 mod siblings;
