@@ -66,12 +66,12 @@ fn cuda() -> Result<(), String> {
     sh(pip.args(["install", "-q", "nvidia-nvvm"]).args(packages).stdout(Stdio::null()))
 }
 
-/// What tests of the package for Python need.
+/// What tests of the package for Python need, and those of alignments.
 fn python() -> Result<(), String> {
     let folder = root().join("target/python");
     if !folder.join("bin/pip").exists() {
         sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
-    let packages = ["numpy", "pillow", "nbclient", "nbformat", "ipykernel"];
+    let packages = ["numpy", "pillow", "nbclient", "nbformat", "ipykernel", "parasail", "edlib"];
     sh(Command::new(folder.join("bin/pip")).args(["install", "-q"]).args(packages).stdout(Stdio::null()))
 }
