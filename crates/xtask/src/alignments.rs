@@ -31,13 +31,19 @@ pub fn run() -> Result<Tally, String> {
     println!("random alignments from seed {seed}");
     let folder = root().join("out/alignments");
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    sh(Command::new(texts::nyala()).arg("build").arg(source("kernels.impala")).arg("-o").arg(folder.join("kernels.h")))?;
+    sh(Command::new(texts::nyala())
+        .arg("build")
+        .arg(source("kernels.impala"))
+        .arg("-o")
+        .arg(folder.join("kernels.h")))?;
     let python = root().join("target/python/bin/python3");
     let has_peers = Command::new(&python).args(["-c", "import edlib, numpy, parasail"]).output();
     let python = has_peers.is_ok_and(|o| o.status.success()).then_some(python);
     let mut tally = Tally::default();
     if python.is_none() {
-        println!("skipped: alignments beside parasail and edlib: they are not in target/python, where `./x setup` installs them");
+        println!(
+            "skipped: alignments beside parasail and edlib: they are not in target/python, where `./x setup` installs them"
+        );
         tally.skipped += 1;
     }
     let (kinds, all) = (Mutex::new(0..KINDS), Mutex::new(&mut tally));
@@ -46,7 +52,8 @@ pub fn run() -> Result<Tally, String> {
             scope.spawn(|| {
                 loop {
                     let Some(kind) = kinds.lock().unwrap_or_else(|e| e.into_inner()).next() else { return };
-                    let faults: Vec<String> = run_kind(&folder, python.as_deref(), kind, seed).err().into_iter().collect();
+                    let faults: Vec<String> =
+                        run_kind(&folder, python.as_deref(), kind, seed).err().into_iter().collect();
                     let name = format!("alignments of kind {kind}");
                     all.lock().unwrap_or_else(|e| e.into_inner()).count(&name, &faults);
                 }

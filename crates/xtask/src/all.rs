@@ -4,8 +4,8 @@
 use crate::costs::Table;
 use crate::texts::{self, Tier};
 use crate::{
-    Tally, alignments, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root, sanitized, tidy,
-    work,
+    Tally, alignments, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root,
+    sanitized, tidy, work,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -41,8 +41,9 @@ static int gap(const Case *c, int n) {
 }
 static int max(int a, int b) { return a > b ? a : b; }
 
-// The best score, cell by cell, with all cells in memory for one row: `down` and `right` are those that end in a gap of a piece. Cells count
-// whose column exceeds their row by `low` to `high`; if no alignment has such cells only, the result is below NEVER / 2.
+// The best score, cell by cell, with all cells in memory for one row: `down` and `right` are those that end in a gap of a piece.
+// Cells count whose column exceeds their row by `low` to `high`; if no alignment has such cells only, the result is
+// below NEVER / 2.
 static int plain_in_band(const Case *c, const uint8_t *a, int n, const uint8_t *b, int m, int low, int high) {
     static int best[MOST + 1], down[2][MOST + 1];
     int open[2] = {pieces ? c->open : 0, c->long_open}, extend[2] = {c->extend, c->long_extend};
@@ -70,7 +71,8 @@ static int plain_in_band(const Case *c, const uint8_t *a, int n, const uint8_t *
 
 static int plain(const Case *c, const uint8_t *a, int n, const uint8_t *b, int m) { return plain_in_band(c, a, n, b, m, -n, m); }
 
-// The best score of an alignment from both starts on; a cell that is more than `drop` below the best of the rows above leads no further.
+// The best score of an alignment from both starts on; a cell that is more than `drop` below the best of the rows above leads no
+// further.
 static Found plain_extension(const Case *c, const uint8_t *a, int n, const uint8_t *b, int m, int drop) {
     static int best[MOST + 1], down[2][MOST + 1];
     int open[2] = {pieces ? c->open : 0, c->long_open}, extend[2] = {c->extend, c->long_extend};

@@ -74,7 +74,8 @@ fn in_gzip(text: &[u8]) -> Vec<u8> {
 
 /// The library that reads compressed files.
 fn gzip_library() -> PathBuf {
-    let cargo = Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala-gzip"]).status();
+    let cargo =
+        Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala-gzip"]).status();
     assert!(cargo.unwrap().success());
     command().with_file_name("libnyala_gzip.so")
 }
@@ -95,7 +96,8 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     let program = folder.path("align");
     let source = root().join("examples/align/main.impala");
     let gzip = gzip_library();
-    let build = ["build".as_ref(), level.as_ref(), source.as_os_str(), gzip.as_os_str(), "-o".as_ref(), program.as_os_str()];
+    let build =
+        ["build".as_ref(), level.as_ref(), source.as_os_str(), gzip.as_os_str(), "-o".as_ref(), program.as_os_str()];
     let output = nyala(&build, 600);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     // Every scheme is known where it is used.
