@@ -1,6 +1,7 @@
 //! The command of `examples/align`: its results, on good and bad input.
 
 use crate::common::{Folder, RunToEnd, command, nyala, root, stderr};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -96,7 +97,7 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     let program = folder.path("align");
     let source = root().join("examples/align/main.impala");
     let gzip = gzip_library();
-    let build =
+    let build: [&OsStr; 6] =
         ["build".as_ref(), level.as_ref(), source.as_os_str(), gzip.as_os_str(), "-o".as_ref(), program.as_os_str()];
     let output = nyala(&build, 600);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
