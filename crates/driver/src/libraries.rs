@@ -15,6 +15,7 @@ pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../.
 /// The libraries' names, file names and texts. Adjacent files of one name form one module.
 const EMBEDDED: &[(&str, &str, &str)] = &[
     ("align", "<align>/align.impala", include_str!("../../../lib/align/src/align.impala")),
+    ("align", "<align>/band.impala", include_str!("../../../lib/align/src/band.impala")),
     ("align", "<align>/edit.impala", include_str!("../../../lib/align/src/edit.impala")),
     ("align", "<align>/fasta.impala", include_str!("../../../lib/align/src/fasta.impala")),
     ("align", "<align>/linear.impala", include_str!("../../../lib/align/src/linear.impala")),
@@ -24,6 +25,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("align", "<align>/score.impala", include_str!("../../../lib/align/src/score.impala")),
     ("align", "<align>/search.impala", include_str!("../../../lib/align/src/search.impala")),
     ("align", "<align>/trace.impala", include_str!("../../../lib/align/src/trace.impala")),
+    ("align::gzip", "<align>/gzip.impala", include_str!("../../../lib/align/src/align/gzip.impala")),
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
     ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),
     ("image", "<image>/filters.impala", include_str!("../../../lib/image/src/filters.impala")),

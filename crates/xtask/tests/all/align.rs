@@ -1,7 +1,8 @@
 //! The command of `examples/align`: its results, on good and bad input.
 
-use crate::common::{Folder, RunToEnd, nyala, root, stderr};
-use std::path::Path;
+use crate::common::{Folder, RunToEnd, command, nyala, root, stderr};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn run(program: &Path, folder: &Folder, args: &[&str]) -> Output {
@@ -58,6 +59,28 @@ fn letters(n: usize, seed: &mut u64) -> (String, String) {
     (a, b)
 }
 
+/// A text as gzip has it, not compressed.
+fn in_gzip(text: &[u8]) -> Vec<u8> {
+    let (mut sum, n) = (!0u32, text.len() as u16);
+    for &byte in text {
+        sum ^= u32::from(byte);
+        (0..8).for_each(|_| sum = sum >> 1 ^ (0xedb8_8320 * (sum & 1)));
+    }
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    out.extend([n.to_le_bytes(), (!n).to_le_bytes()].concat());
+    out.extend(text);
+    out.extend([(!sum).to_le_bytes(), u32::from(n).to_le_bytes()].concat());
+    out
+}
+
+/// The library that reads compressed files.
+fn gzip_library() -> PathBuf {
+    let cargo =
+        Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala-gzip"]).status();
+    assert!(cargo.unwrap().success());
+    command().with_file_name("libnyala_gzip.so")
+}
+
 #[test]
 fn the_command_aligns_and_says_what_is_wrong() {
     aligns_and_says_what_is_wrong("-O0");
@@ -73,8 +96,10 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     let folder = Folder::new("align");
     let program = folder.path("align");
     let source = root().join("examples/align/main.impala");
-    let output =
-        nyala(&["build".as_ref(), level.as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()], 600);
+    let gzip = gzip_library();
+    let build: [&OsStr; 6] =
+        ["build".as_ref(), level.as_ref(), source.as_os_str(), gzip.as_os_str(), "-o".as_ref(), program.as_os_str()];
+    let output = nyala(&build, 600);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     // Every scheme is known where it is used.
     let flat = nyala(&["emit".as_ref(), "--stage".as_ref(), "flat".as_ref(), source.as_os_str()], 300);
@@ -147,6 +172,16 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     }
     assert_eq!(paf.lines().count(), 400);
 
+    // Compressed files, in parts and whole.
+    let middle = a.find(">q200").unwrap();
+    let parts = [in_gzip(&a.as_bytes()[..middle]), in_gzip(&a.as_bytes()[middle..])].concat();
+    folder.write("a.fa.gz", &parts);
+    assert_eq!(prints(&["pairs", "a.fa.gz", "b.fa"]), wanted);
+    folder.write("cut.fa.gz", &parts[..parts.len() - 9]);
+    let mut damaged = parts.clone();
+    damaged[20] ^= 1;
+    folder.write("damaged.fa.gz", damaged);
+
     let help = prints(&["--help"]);
     assert!(help.starts_with("align MODE [OPTIONS] FILE…"));
 
@@ -177,7 +212,7 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         (&["distance", "q.fa", "r.fa", "--format", "sam"], 2, "tsv only"),
         (&["pairs", "q.fa", "r.fa", "--matrix", "blosum62", "--match", "1"], 2, "not used"),
         (&["pairs", "none.fa", "r.fa"], 1, "cannot read `none.fa`: No such file"),
-        (&["pairs", "folder", "r.fa"], 1, "cannot read `folder`: Is a directory"),
+        (&["pairs", "folder", "r.fa"], 1, "folder:1: cannot be read: Is a directory"),
         (&["pairs", "empty.fa", "r.fa"], 1, "empty.fa:1: there are no sequences"),
         (&["pairs", "-", "r.fa"], 1, "-:1: there are no sequences"),
         (&["pairs", "q.fa", "short.fa"], 1, "short.fa:3: there are fewer sequences than queries"),
@@ -186,7 +221,9 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         (&["pairs", "junk.fa", "r.fa"], 1, "junk.fa:1: record 1: a record begins with"),
         (&["pairs", "/dev/zero", "r.fa"], 1, "/dev/zero:1: record 1: a record begins with"),
         (&["pairs", "line.fa", "r.fa"], 1, "line.fa:1: record 1: a record begins with"),
-        (&["pairs", "zip.fa", "r.fa"], 1, "it is compressed"),
+        (&["pairs", "zip.fa", "r.fa"], 1, "zip.fa:1: cannot be read: what is compressed ends early"),
+        (&["pairs", "cut.fa.gz", "b.fa"], 1, "record 400: cannot be read: what is compressed ends early"),
+        (&["pairs", "damaged.fa.gz", "b.fa"], 1, "cannot be read: what is compressed is damaged"),
         (&["search", "q.fa", "letter.fa"], 1, "letter.fa:5: record 2: a sequence has letters"),
         (&["pairs", "header.fa", "r.fa"], 1, "header.fa:1: record 1: a header has more"),
         (&["pairs", "q.fa", "twice.fa", "--format", "sam"], 1, "twice.fa:3: record 2: another sequence of this name"),
