@@ -10,12 +10,12 @@ use crate::report::{Failed, Report};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
-use std::cell::OnceCell;
-use std::sync::Arc;
 pub use nyala_staging::names::Names;
 use nyala_staging::program::{Callable, Program};
 use nyala_staging::site::Site;
 use nyala_staging::{Limits, evaluate, lower as residual};
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 pub use nyala_staging::is_staged;
 

@@ -68,9 +68,8 @@ pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start, nyala_start_with_places};
 pub use system::{
     asked_to_stop, end_by_closed_pipes, note_requests_to_stop, nyala_arg, nyala_argc, nyala_argv, nyala_compile,
-    nyala_compile_value,
-    nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns, nyala_time_ns,
-    nyala_unix_time_ns, set_args, user,
+    nyala_compile_value, nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns,
+    nyala_time_ns, nyala_unix_time_ns, set_args, user,
 };
 pub use text::{nyala_format_f64, nyala_parse_f32, nyala_parse_f64};
 pub use threads::{

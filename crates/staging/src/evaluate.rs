@@ -47,9 +47,7 @@ impl Residual {
     /// The exported functions, those of `only` if there are any; otherwise what is left of the program.
     pub fn print(&self, only: &[&str]) -> String {
         let exported: Vec<(Arc<str>, Value)> = match self.results() {
-            Some(results) => {
-                self.exports.iter().filter_map(|e| Some((e.name.clone(), *results.get(e.at)?))).collect()
-            }
+            Some(results) => self.exports.iter().filter_map(|e| Some((e.name.clone(), *results.get(e.at)?))).collect(),
             None => Vec::new(),
         };
         if exported.is_empty() {

@@ -257,7 +257,11 @@ impl Lowering<'_> {
     fn compile(&mut self, mut k: Cont, mut mem: Val, args: &[Value], span: Span) -> Lowered<()> {
         let &[Value::Lam(lam), then] = args else {
             let hint = "stage the call around it such that the function is known when the program is compiled";
-            return Err(Box::new(limitation::not_supported(span, "functions that are known later, by `compile`", hint)));
+            return Err(Box::new(limitation::not_supported(
+                span,
+                "functions that are known later, by `compile`",
+                hint,
+            )));
         };
         let (site, numbers) = self.sites.site(self.signatures, lam, span).map_err(|x| {
             let name = self.terms.name(x).map_or("x", |n| n);
@@ -322,8 +326,7 @@ impl Lowering<'_> {
         let ty = self.world.ty(general);
         let mem_ty = self.world.types.mem();
         let (code, environment) = callbacks::addresses(&mut self.world.types);
-        let [code_val, environment] =
-            [code, environment].map(|ty| self.world.op_ty(Op::Bitcast, ty, &[address]));
+        let [code_val, environment] = [code, environment].map(|ty| self.world.op_ty(Op::Bitcast, ty, &[address]));
         let made = callbacks::of_address(self.world, ty, code_val, environment);
         let either = self.world.declare("compiled", ty, &[]);
         let params = self.world.params(either).to_vec();
@@ -933,7 +936,13 @@ impl Lowering<'_> {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::Field | Prim::PutField | Prim::If | Prim::Exit | Prim::Print | Prim::Local
+            Prim::Put
+            | Prim::Field
+            | Prim::PutField
+            | Prim::If
+            | Prim::Exit
+            | Prim::Print
+            | Prim::Local
             | Prim::Compile => {
                 unreachable!("they are no operations with a result")
             }

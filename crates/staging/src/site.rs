@@ -14,8 +14,8 @@
 //! Here x̄ are the numbers, s̄ what only staging expressions mention, and `fix …` stands for all that is bound around it. The parameters t̄ of `f` that are stages become its own stage. C's
 //! convention of calls by address puts an environment before the parameters.
 
-use crate::program::{Export, Program, Signatures};
 use crate::prim::Prim;
+use crate::program::{Export, Program, Signatures};
 use crate::term::{Array, Body, BodyNode, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::Span;

@@ -117,9 +117,9 @@ impl Reader<'_> {
         let is_number = |types: &mut Types, ty: Ty| {
             matches!(types.get(ty), TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double)
         };
-        let has_no_other = params.iter().all(|&p| {
-            is_number(&mut self.types, p) || matches!(self.types.get(p), TyNode::Array(_) | TyNode::Stage)
-        });
+        let has_no_other = params
+            .iter()
+            .all(|&p| is_number(&mut self.types, p) || matches!(self.types.get(p), TyNode::Array(_) | TyNode::Stage));
         match self.types.get(last) {
             TyNode::Fn(results) if results.len() <= 1 => {
                 has_no_other && results.iter().all(|&r| is_number(&mut self.types, r))

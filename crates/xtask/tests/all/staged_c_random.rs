@@ -282,8 +282,9 @@ static void print_text(const char *text) { fputs(text, stdout); }
 fn in_c(text: &str) -> String {
     let mut out = C_HEAD.to_string();
     for line in without_labels(text).lines() {
-        match line.split_once(" = ").and_then(|(head, value)| Some((head, value.strip_prefix("compile ").unwrap_or(value).strip_suffix(">;")?.split_once('<')?)))
-        {
+        match line.split_once(" = ").and_then(|(head, value)| {
+            Some((head, value.strip_prefix("compile ").unwrap_or(value).strip_suffix(">;")?.split_once('<')?))
+        }) {
             Some((head, (callee, args))) => out += &format!("{head} {{ return {callee}({args}); }}\n"),
             None => out += &format!("{line}\n"),
         }

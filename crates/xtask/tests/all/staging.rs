@@ -209,6 +209,9 @@ fn functions_are_made_while_a_program_runs() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("error[stuck-body]: `/` divides by zero"), "{}", stderr(&output));
     assert!(stderr(&output).contains("zero.stagedc:1:"), "{}", stderr(&output));
+    let text = "float f(float* a, int n) { return a[n]; }\nfloat b(int n, float* p) { float g(int i) = compile f<p, i>; return g(n); }\n";
+    let said = stderr(&run(&["check"], &file(&folder, "array.stagedc", text)));
+    assert!(said.contains("error[limitation]: arrays and functions from around") && said.contains("`p`"), "{said}");
     // The length is known to the compiler only.
     let text = "let main (fn[int] return)[go] {\n  let n 3\n  compile (int x, fn[int] k) {\n    local n ([int] a)\n    put a 0 x ()\n    at a 0 (y)\n    k y\n  } (f)\n  f 5\n  return\n}\n";
     let program = file(&folder, "length.deepcps", &text.replace("f 5\n  return", "f 5 return"));
