@@ -76,7 +76,7 @@ fn warnings_are_kept() -> Result<(), Error> {
     Ok(())
 }
 
-/// Functions that Staged-C makes while a program runs, which another language's host calls. A value that is a fault ends the call.
+/// Functions that Staged-C makes while a program runs, whose Impala a host calls.
 #[test]
 fn programs_make_functions_of_values() -> Result<(), Error> {
     let staged = "int over(int x, int n) { @n: int m = 60 / n; @x: int r = x * m; @over: return r; }
