@@ -104,8 +104,11 @@ impl FrontEnd {
         check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
         let (flat, mut code, object) = compiled(self, kind, &graph)?;
         let symbols = flat.module.funcs.iter().filter_map(|f| f.symbol());
-        staged::compiled::only_in_memory(&graph.report, symbols, "are built")?;
+        staged::compiled::needs_code(&graph.report, symbols.clone(), "are built")?;
         let report = &mut code.report;
+        if symbols.into_iter().any(staged::compiled::is_compile) {
+            report.sink.push(staged::compiled::without_compiler());
+        }
         let made = match kind {
             Kind::Obj => deliver_bytes(&object, out),
             _ => {

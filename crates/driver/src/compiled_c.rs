@@ -57,7 +57,7 @@ impl Flat {
     /// Compiles the program to native code in memory, by the system's C compiler.
     pub fn load_by_c(&self, libraries: &[PathBuf]) -> Result<Loaded, Failed> {
         let symbols = self.module.funcs.iter().filter_map(|f| f.symbol());
-        compiled::only_in_memory(&self.report, symbols, "the C compiler compiles")?;
+        compiled::needs_code(&self.report, symbols, "the C compiler compiles")?;
         let (text, mut report) = self.c_text(false)?;
         let cc = compiler(&text, self.options.opt_level);
         let kept = self.options.cache.clone().map(|cache| (cache.key_of_c(&text, &cc), cache));

@@ -105,7 +105,7 @@ impl FrontEnd {
             |r| {
                 let mut world = nyala_sema::lower(self.program(), &r.sources, lowering, &mut r.sink);
                 if let Some(world) = &mut world {
-                    self.staged.iter().for_each(|program| staged::lower(program, r, options, world));
+                    staged::lower(&self.staged, r, options, world);
                 }
                 if let Some(world) = &mut world {
                     sierra::lower(r, options, world);

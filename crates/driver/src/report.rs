@@ -39,6 +39,8 @@ pub struct Report {
     pub(crate) libraries: Arc<[FileId]>,
     /// The facts about the target that the program asks for, once it is a graph.
     pub(crate) facts: Arc<[String]>,
+    /// Why a function is no code that programs without a compiler call.
+    pub(crate) no_code: Option<Box<Diagnostic>>,
     /// The calls that were unfolded, once the program is specialized.
     pub(crate) calls: Arc<Calls>,
 }

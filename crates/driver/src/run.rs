@@ -83,10 +83,7 @@ impl Loaded {
         symbols: &[(&str, usize)],
     ) -> Result<Loaded, Failed> {
         let link = || -> Result<Jit, Box<Diagnostic>> {
-            let jit = Jit::new(libraries)?;
-            if !symbols.is_empty() {
-                jit.define(symbols)?;
-            }
+            let jit = Jit::with(libraries, symbols)?;
             objects.iter().try_for_each(|object| jit.add_object(object))?;
             if options.debug {
                 jit.tell_debuggers();
@@ -200,7 +197,7 @@ fn interpret_root(
         Linkage::Foreign(symbol) => Some(&**symbol),
         _ => None,
     });
-    compiled::only_in_memory(report, foreign, "are interpreted")?;
+    compiled::needs_code(report, foreign, "are interpreted")?;
     let mut report = report.of_run();
     let Some(k) = world.find_root(name) else { return Err(report.report(no_entry::error(name))) };
     if world.params(k).len() != args.len() + 2 {

@@ -12,7 +12,10 @@ use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
 pub use nyala_staging::names::Names;
 use nyala_staging::program::{Callable, Program};
+use nyala_staging::site::Site;
 use nyala_staging::{Limits, evaluate, lower as residual};
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 pub use nyala_staging::is_staged;
 
@@ -73,11 +76,22 @@ pub(crate) fn only_impala(report: &mut Report, what: &str) -> Result<(), Failed>
     }
 }
 
-/// Adds what a program has in DeepCPS or Staged-C to the graph of what it has in Impala.
-pub(crate) fn lower(program: &Program, report: &mut Report, options: &Options, world: &mut World) {
-    let left = evaluate::evaluate(program.clone(), Limits::times(options.pe_budget), &mut report.sink);
-    if let Some(mut left) = left {
-        left.first_site = compiled::register(program, report, options);
-        residual::lower(&mut left, world, &mut report.sink);
+/// Adds programs in DeepCPS or Staged-C to the graph of what there is in Impala.
+pub(crate) fn lower(programs: &[Program], report: &mut Report, options: &Options, world: &mut World) {
+    let mut sites: Vec<Arc<Site>> = Vec::new();
+    let running = OnceCell::new();
+    for program in programs {
+        let left = evaluate::evaluate(program.clone(), Limits::times(options.pe_budget), &mut report.sink);
+        if let Some(mut left) = left {
+            let mut number = |site: Site| {
+                let running = running.get_or_init(|| compiled::Running::new(options, &report.sources));
+                let site = Arc::new(site);
+                sites.push(site.clone());
+                compiled::register(running, site)
+            };
+            let no_code = residual::lower(&mut left, world, &mut number, &mut report.sink);
+            report.no_code = report.no_code.take().or(no_code);
+        }
     }
+    compiled::check(&sites, world, &mut report.sink);
 }

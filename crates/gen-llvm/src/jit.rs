@@ -76,6 +76,11 @@ fn c_string(text: &str) -> Result<CString, Box<Diagnostic>> {
 impl Jit {
     /// A linker that knows the runtime's functions, what `libraries` export, and the symbols of this process.
     pub fn new(libraries: &[PathBuf]) -> Result<Jit, Box<Diagnostic>> {
+        Jit::with(libraries, &[])
+    }
+
+    /// The same, but these symbols have these addresses, in place of the runtime's.
+    pub fn with(libraries: &[PathBuf], symbols: &[(&str, usize)]) -> Result<Jit, Box<Diagnostic>> {
         targets::initialize();
         let mut jit = std::ptr::null_mut();
         // SAFETY: a null builder asks for the defaults.
@@ -86,7 +91,9 @@ impl Jit {
             let session = LLVMOrcLLJITGetExecutionSession(jit.jit);
             LLVMOrcExecutionSessionSetErrorReporter(session, report, (&raw const *jit.reports).cast_mut().cast());
         }
-        jit.define(nyala_runtime::symbols())?;
+        let own = nyala_runtime::symbols().iter().filter(|s| !symbols.iter().any(|t| t.0 == s.0));
+        let all: Vec<(&str, usize)> = own.chain(symbols).copied().collect();
+        jit.define(&all)?;
         for library in libraries {
             jit.load(library)?;
         }

@@ -74,9 +74,9 @@ pub use platforms::{N_PLATFORMS, device_name, keep_kernels, kernel_cache, overvi
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start, nyala_start_with_places};
 pub use system::{
-    asked_to_stop, end_by_closed_pipes, note_requests_to_stop, nyala_arg, nyala_argc, nyala_argv,
-    nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns, nyala_time_ns,
-    nyala_unix_time_ns, set_args, user,
+    asked_to_stop, end_by_closed_pipes, note_requests_to_stop, nyala_arg, nyala_argc, nyala_argv, nyala_compile,
+    nyala_compile_value, nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns,
+    nyala_time_ns, nyala_unix_time_ns, set_args, user,
 };
 pub use text::{nyala_format_f64, nyala_parse_f32, nyala_parse_f64};
 pub use threads::{
@@ -95,7 +95,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_channel_read nyala_channel_write
             nyala_check_alloc nyala_check_alloc_array nyala_check_end nyala_check_environment nyala_check_fail nyala_check_free nyala_check_given nyala_check_panic nyala_check_initialized
             nyala_check_is_initialized nyala_check_lanes nyala_check_lend nyala_check_object nyala_check_product nyala_check_variable nyala_check_wrote
-            nyala_dead_continuation
+            nyala_compile nyala_compile_value nyala_dead_continuation
             nyala_env nyala_environment nyala_event_elapsed nyala_event_follow nyala_event_free nyala_event_is_over
             nyala_event_record nyala_event_wait nyala_exit
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove nyala_file_replace

@@ -29,6 +29,17 @@ pub extern "C" fn nyala_sleep_ns(ns: i64) {
     std::thread::sleep(std::time::Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
 }
 
+/// Takes one of the values that [`nyala_compile`] makes a function of, after those before it.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_compile_value(_bits: u64) {}
+
+/// The address of a function that is made while the program runs; 0 where there is no compiler: the program then goes on with the
+/// function that it would have been made of. Code that runs in memory of a process with a compiler calls functions of that.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_compile(_site: i32) -> u64 {
+    0
+}
+
 /// The value of an environment variable; null if it is not set.
 ///
 /// # Safety

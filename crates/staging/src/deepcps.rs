@@ -96,7 +96,7 @@ pub(crate) fn read_named(sources: &Sources, file: FileId, Said { sink, names }: 
         body,
         exports,
         signatures,
-        sites: Vec::new(),
+        is_bundled: false,
         in_order: false,
     })
 }
@@ -537,10 +537,7 @@ impl<'s> Reader<'s> {
             let ty = self.prim_ty(prim, span);
             return Ok(Operand { value: Value::Const(Const::Prim(prim)), ty, span, exact: None });
         }
-        self.faults.push(match text {
-            "compile" => staging_name::compile(span),
-            _ => staging_name::error(span, text),
-        });
+        self.faults.push(staging_name::error(span, text));
         Ok(Operand { value: Value::Const(Const::Int(0)), ty: self.basic[ERROR], span, exact: None })
     }
 
@@ -634,7 +631,8 @@ impl<'s> Reader<'s> {
                 let results: Vec<Value> = exports.iter().map(|&(_, x)| Value::Var(x)).collect();
                 self.exports = exports
                     .iter()
-                    .map(|(name, x)| Export { name: (*name).into(), var: *x, is_used: self.used.contains(x) })
+                    .enumerate()
+                    .map(|(at, (name, x))| Export { name: (*name).into(), var: *x, at, is_used: self.used.contains(x) })
                     .collect();
                 let exit = Value::Const(Const::Prim(Prim::Exit));
                 let span = self.token().span;

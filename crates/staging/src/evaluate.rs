@@ -4,8 +4,8 @@
 
 use crate::diagnostics::{staging_limit, stuck_body};
 use crate::prim::{Fault, Prim};
-use crate::program::{Export, Program, Signatures, Site};
-use crate::term::{BodyNode, Const, Terms, Value};
+use crate::program::{Export, Program, Signatures};
+use crate::term::{Body, BodyNode, Const, Terms, Value};
 use crate::{Exceeded, Limits, Outcome, Stuck, Why, machine, print};
 use nyala_base::{Diagnostic, Sink, Span};
 use std::sync::Arc;
@@ -16,9 +16,6 @@ pub struct Residual {
     pub outcome: Outcome,
     exports: Vec<Export>,
     pub signatures: Signatures,
-    pub sites: Vec<Site>,
-    /// The number of the first of the sites among those of all programs in this process.
-    pub first_site: i32,
     /// [`Program::in_order`].
     pub in_order: bool,
 }
@@ -43,14 +40,14 @@ impl Residual {
 
     /// What `name` is, if the program exports it.
     pub fn export(&self, name: &str) -> Option<Value> {
-        let idx = self.exports.iter().position(|e| &*e.name == name)?;
-        self.results()?.get(idx).copied()
+        let export = self.exports.iter().find(|e| &*e.name == name)?;
+        self.results()?.get(export.at).copied()
     }
 
     /// The exported functions, those of `only` if there are any; otherwise what is left of the program.
     pub fn print(&self, only: &[&str]) -> String {
         let exported: Vec<(Arc<str>, Value)> = match self.results() {
-            Some(results) => self.exports.iter().map(|e| e.name.clone()).zip(results.iter().copied()).collect(),
+            Some(results) => self.exports.iter().filter_map(|e| Some((e.name.clone(), *results.get(e.at)?))).collect(),
             None => Vec::new(),
         };
         if exported.is_empty() {
@@ -62,10 +59,25 @@ impl Residual {
     }
 }
 
+/// The program with its results, each an argument of `exit`.
+fn unbundled(terms: &mut Terms, program: Body) -> Body {
+    let &BodyNode::Apply { stage, callee, ref args } = terms.body_node(program) else { return program };
+    let (Value::Const(Const::Prim(Prim::Exit)), &[mut bundle]) = (callee, &**args) else { return program };
+    let mut results = Vec::new();
+    while let Value::Lam(lam) = bundle {
+        let BodyNode::Apply { args, .. } = terms.body_node(terms.lam_node(lam).body) else { break };
+        let &[before, last] = &**args else { break };
+        results.push(last);
+        bundle = before;
+    }
+    results.reverse();
+    terms.apply(stage, callee, results, terms.span(program))
+}
+
 /// Executes what is active. `None`: what is wrong is in the sink.
 pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Residual> {
-    let Program { mut terms, body, exports, signatures, sites, in_order } = program;
-    let outcome = match machine::run(&mut terms, body, limits) {
+    let Program { mut terms, body, exports, signatures, is_bundled, in_order } = program;
+    let mut outcome = match machine::run(&mut terms, body, limits) {
         Ok(outcome) => outcome,
         Err(exceeded) => {
             sink.push(match exceeded {
@@ -76,6 +88,9 @@ pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Res
             return None;
         }
     };
+    if is_bundled {
+        outcome.body = unbundled(&mut terms, outcome.body);
+    }
     // A body may be stuck in several copies.
     let mut reported: Vec<Diagnostic> = Vec::new();
     for stuck in &outcome.stuck {
@@ -86,7 +101,7 @@ pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Res
     }
     let failed = !reported.is_empty();
     sink.diagnostics.extend(reported);
-    (!failed).then_some(Residual { terms, outcome, exports, signatures, sites, first_site: 0, in_order })
+    (!failed).then_some(Residual { terms, outcome, exports, signatures, in_order })
 }
 
 fn diagnostic(terms: &Terms, stuck: &Stuck, signatures: &Signatures) -> Diagnostic {

@@ -28,7 +28,10 @@
 //! **Code** ([`lower`]). What is left becomes our graph, and goes the way of Impala's programs: `nyala run`, `check`, `test`, `build`, `emit` and `explain` take files
 //! `.deepcps` and `.stagedc`.
 //!
-//! **Limitations.** `compile` is Staged-C's, and needs native code in memory (`crates/driver/src/staged/compiled.rs`). `int` has 32 bits. In DeepCPS, an integer literal is a `float` only where that is known when it is read. Files in Staged-C are one program,
+//! **Functions that are made while the program runs** ([`site`]). `compile` waits, too. Its function stays a term, which staging executes further once its
+//! free variables have values.
+//!
+//! **Limitations.** `int` has 32 bits. In DeepCPS, an integer literal is a `float` only where that is known when it is read. Files in Staged-C are one program,
 //! those in DeepCPS one each: code of one is not executed early in another. There is no `nyala fmt` or `doc`, and no C header. A residual
 //! body of DeepCPS that would have to run before what is around it does not become code. Memory of evaluation is not collected, but limited.
 #![forbid(unsafe_code)]
@@ -47,6 +50,7 @@ pub mod prim;
 pub mod print;
 pub mod program;
 pub mod reference;
+pub mod site;
 pub mod stagedc;
 pub mod term;
 mod types;

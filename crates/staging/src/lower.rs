@@ -17,6 +17,7 @@ use crate::diagnostics::{staging_name, staging_type, stuck_body};
 use crate::evaluate::Residual;
 use crate::prim::{Fault, Prim};
 use crate::program::Signatures;
+use crate::site::{Site, Sites};
 use crate::term::{Array, Body, BodyNode, Const, Lam, LamNode, Stage, StageNode, Terms, Value, Var};
 use crate::types::{MAX_LEAVES, Ty, TyNode};
 use nyala_base::diagnostics::limitation;
@@ -24,11 +25,15 @@ use nyala_base::{Diagnostic, Id, Sink, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Op, Prim as Scalar, Ty as IrTy, TyKind, Val, World, callbacks};
 use rustc_hash::FxHashMap;
 
-/// The symbols of what makes a function while the program runs: it takes the number of the [`Site`](crate::program::Site) and gives
-/// an address. The values come before, one by one, by the others: an `int`, a `float`, a `double`, a `bool`.
-pub const COMPILE: &str = "nyala.compile";
-pub const COMPILE_VALUES: [&str; 4] =
-    ["nyala.compile.int", "nyala.compile.float", "nyala.compile.double", "nyala.compile.bool"];
+mod compiled;
+
+/// The symbols of what makes a function while the program runs: the second one takes the number of the [`Site`] and gives an address, 0
+/// where there is no compiler. The values come before, one by one, by the first one, each as 64 bits.
+pub const COMPILE: [&str; 2] = ["nyala_compile_value", "nyala_compile"];
+
+/// The symbol of what is called where a function would be executed that [`COMPILE`] makes another one of, but does not become code
+/// itself.
+pub const NO_CODE: &str = "nyala.no_code";
 
 /// How deep function types nest in the graph.
 const MAX_TYPE_DEPTH: usize = 50;
@@ -53,9 +58,15 @@ struct Lowering<'r> {
     /// Functions of other code, by their symbols: those that the program's Impala declares, and those that are called here.
     declared: FxHashMap<String, Vec<Cont>>,
     /// Groups of functions that call each other, by the names of what calls another function with them.
-    groups: FxHashMap<Var, Vec<Val>>,
-    /// Calls that make a function while the program runs, with their numbers.
-    sites: FxHashMap<Var, i32>,
+    groups: FxHashMap<Var, (Vec<Val>, Box<[Value]>)>,
+    sites: Sites<'r>,
+    /// Gives the number of a site.
+    number: &'r mut dyn FnMut(Site) -> i32,
+    /// Functions that others are made of while the program runs, whose bodies are lowered last. They need not become code.
+    general: Vec<(Lam, Cont)>,
+    is_general: bool,
+    /// The first fault of one that does not.
+    no_code: Option<Box<Diagnostic>>,
     /// Functions that several places have, with what they became.
     shared: FxHashMap<Lam, Option<Cont>>,
     /// Functions whose bodies are to be lowered.
@@ -64,8 +75,14 @@ struct Lowering<'r> {
 
 type Lowered<T> = Result<T, Box<Diagnostic>>;
 
-/// Adds what is left of the program to `world`.
-pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
+/// Adds what is left of the program to `world`. `number` gives the places numbers at which functions are made while the program runs. The
+/// result says why [`NO_CODE`] is called, if it is.
+pub fn lower(
+    residual: &mut Residual,
+    world: &mut World,
+    number: &mut dyn FnMut(Site) -> i32,
+    sink: &mut Sink,
+) -> Option<Box<Diagnostic>> {
     let exports = residual.exports().to_vec();
     let results = residual.results().map(<[Value]>::to_vec);
     let span = residual.terms.span(residual.outcome.body);
@@ -87,17 +104,24 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
         ret: None,
         declared,
         groups: FxHashMap::default(),
-        sites: residual.sites.iter().zip(residual.first_site..).map(|(s, i)| (s.var, i)).collect(),
+        sites: Sites::new(&residual.terms, residual.in_order),
+        number,
+        general: Vec::new(),
+        is_general: false,
+        no_code: None,
         shared: shared(&residual.terms, residual.outcome.body),
         left: Vec::new(),
     };
     let lowered = match results.as_deref() {
         _ if exports.is_empty() => lowering.main(residual.outcome.body),
         None => Err(Box::new(stuck_body::never(span))),
-        Some(results) => exports.iter().zip(results).try_for_each(|(export, &value)| {
+        Some(results) => exports.iter().try_for_each(|export| {
+            let &value = results.get(export.at).ok_or_else(|| stuck_body::never(span))?;
             // What an export that failed has begun is not used again.
             if !lowering.left.is_empty() {
                 lowering.left.clear();
+                lowering.general.clear();
+                lowering.is_general = false;
                 lowering.shared.values_mut().for_each(|k| *k = None);
             }
             lowering.export(&export.name, value).or_else(|d| if export.is_used { Ok(()) } else { Err(d) })
@@ -106,6 +130,7 @@ pub fn lower(residual: &mut Residual, world: &mut World, sink: &mut Sink) {
     if let Err(diagnostic) = lowered {
         sink.push(*diagnostic);
     }
+    lowering.no_code
 }
 
 fn not_one_int(span: Span) -> Diagnostic {
@@ -229,53 +254,6 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Hands the values over that a function is made for, and goes on with it. It is at an address, called by C's convention.
-    fn compile(&mut self, mut k: Cont, mut mem: Val, site: i32, args: &[Value], span: Span) -> Lowered<()> {
-        let Some((&then, values)) = args.split_last() else { return Err(Box::new(stuck_body::not_callable(span))) };
-        let made = match then {
-            Value::Lam(lam) => self.terms.lam_node(lam).params.first().map(|&x| (self.signatures.ty(self.terms, x), x)),
-            Value::Var(x) => match self.signatures.of(self.terms, x) {
-                TyNode::Fn(params) => params.first().map(|&ty| (ty, x)),
-                _ => None,
-            },
-            Value::Const(_) => None,
-        };
-        let Some((ty, of)) = made else { return Err(Box::new(stuck_body::not_callable(span))) };
-        let ty = self.ty(ty, of, 0)?;
-        let (mem_ty, int) = (self.world.types.mem(), self.world.types.i32());
-        let done = self.world.types.cn(&[mem_ty]);
-        for &value in values {
-            let val = self.value(value, span)?;
-            let symbol = match self.world.prim(val) {
-                Some(Scalar::I32) => COMPILE_VALUES[0],
-                Some(Scalar::F32) => COMPILE_VALUES[1],
-                Some(Scalar::F64) => COMPILE_VALUES[2],
-                _ => COMPILE_VALUES[3],
-            };
-            let of_val = self.world.ty(val);
-            let takes = self.world.types.cn(&[mem_ty, of_val, done]);
-            let callee = self.foreign(symbol, takes, span)?;
-            let next = self.world.declare("k", done, &["m"]);
-            let next_val = self.world.cont_val(next);
-            self.world.define(k, callee, &[mem, val, next_val]);
-            (k, mem) = (next, self.world.param(next, 0));
-        }
-        let (code, environment) = callbacks::addresses(&mut self.world.types);
-        let done = self.world.types.cn(&[mem_ty, code]);
-        let takes = self.world.types.cn(&[mem_ty, int, done]);
-        let callee = self.foreign(COMPILE, takes, span)?;
-        let next = self.world.declare("compiled", done, &["m", "address"]);
-        let (site, next_val) = (self.world.lit_i32(site), self.world.cont_val(next));
-        self.world.define(k, callee, &[mem, site, next_val]);
-        let address = self.world.param(next, 1);
-        let environment = self.world.op_ty(Op::Bitcast, environment, &[address]);
-        let function = callbacks::of_address(self.world, ty, address, environment);
-        let then = self.value(then, span)?;
-        let mem = self.world.param(next, 0);
-        self.world.define(next, then, &[mem, function]);
-        Ok(())
-    }
-
     /// A function that C can call; others are lowered where they are used.
     fn export(&mut self, name: &str, value: Value) -> Lowered<()> {
         let Value::Lam(lam) = value else { return Ok(()) };
@@ -301,12 +279,17 @@ impl Lowering<'_> {
 
     fn finish(&mut self) -> Lowered<()> {
         while let Some((lam, k)) = self.left.pop() {
-            let node = self.terms.lam_node(lam).clone();
-            self.now += 1;
-            self.bind_at(self.now, &node);
-            self.body(node.body, k)?;
+            self.function(lam, k)?;
         }
+        self.finish_general();
         Ok(())
+    }
+
+    fn function(&mut self, lam: Lam, k: Cont) -> Lowered<()> {
+        let node = self.terms.lam_node(lam).clone();
+        self.now += 1;
+        self.bind_at(self.now, &node);
+        self.body(node.body, k)
     }
 
     // --- Types.
@@ -390,7 +373,7 @@ impl Lowering<'_> {
             let val = self.world.param(k, i + 1);
             self.vals.insert(x, val);
         }
-        self.left.push((lam, k));
+        if self.is_general { &mut self.general } else { &mut self.left }.push((lam, k));
         Ok(k)
     }
 
@@ -596,13 +579,14 @@ impl Lowering<'_> {
             let least = match &node {
                 BodyNode::Fix { .. } => 0,
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), .. } => match prim {
-                    Prim::If | Prim::Exit | Prim::Put | Prim::PutField | Prim::Print => self.now,
+                    Prim::If | Prim::Exit | Prim::Put | Prim::PutField | Prim::Print | Prim::Compile => self.now,
                     Prim::Div | Prim::Mod | Prim::At | Prim::Field => effect,
                     _ => 0,
                 },
                 BodyNode::Apply { .. } => self.now,
             };
-            if time < least && !self.in_order {
+            // Staging executes nothing that has effects, so a function that `compile` makes has those in the order of the text, or it is an error.
+            if time < least && !self.in_order && !self.is_general {
                 return Err(Box::new(limitation::not_supported(
                     span,
                     "calls that run before what is around them",
@@ -610,14 +594,11 @@ impl Lowering<'_> {
                 )));
             }
             match node {
-                BodyNode::Apply { callee: Value::Const(Const::Foreign(x)), args, .. }
-                    if let Some(&site) = self.sites.get(&x) =>
-                {
-                    return self.compile(k, mem, site, &args, span);
-                }
                 BodyNode::Fix { var, lam, rest, .. } if let Some(functions) = self.group_of(lam) => {
+                    self.sites.fix(var, lam);
                     self.times.insert(var, time);
-                    let functions = functions.iter().map(|&f| self.value(f, span)).collect::<Lowered<Vec<Val>>>()?;
+                    let terms = functions;
+                    let functions = terms.iter().map(|&f| self.value(f, span)).collect::<Lowered<Vec<Val>>>()?;
                     // Elsewhere than where it is called with code, it is a function as others are.
                     let ty = self.signatures.ty(self.terms, var);
                     let ty = self.ty(ty, var, 0)?;
@@ -628,18 +609,20 @@ impl Lowering<'_> {
                     self.world.define(all, with, &args);
                     let val = self.world.cont_val(all);
                     self.vals.insert(var, val);
-                    self.groups.insert(var, functions);
+                    self.groups.insert(var, (functions, terms));
                     body = rest;
                 }
                 BodyNode::Apply { callee: Value::Var(x), args, .. }
-                    if let (Some(functions), &[Value::Lam(lam)]) = (self.groups.get(&x), &*args)
+                    if let (Some((functions, terms)), &[Value::Lam(lam)]) = (self.groups.get(&x), &*args)
                         && !self.shared.contains_key(&lam) =>
                 {
                     let node = self.terms.lam_node(lam).clone();
+                    node.params.iter().zip(terms).for_each(|(&x, &f)| self.sites.bound(x, f));
                     self.vals.extend(node.params.iter().copied().zip(functions.iter().copied()));
                     body = self.enter(time, &node);
                 }
                 BodyNode::Fix { var, lam, rest, .. } => {
+                    self.sites.fix(var, lam);
                     let name = self.terms.name(var).map_or("f", |n| n).to_string();
                     let val = if self.shared.contains_key(&lam) {
                         self.value(Value::Lam(lam), span)?
@@ -652,7 +635,10 @@ impl Lowering<'_> {
                     body = rest;
                 }
                 BodyNode::Apply { callee: Value::Const(Const::Prim(prim)), args, .. } => {
-                    let n_operands = if prim == Prim::Print { 0 } else { prim.n_operands().min(args.len()) };
+                    let n_operands = match prim {
+                        Prim::Print | Prim::Compile => 0,
+                        _ => prim.n_operands().min(args.len()),
+                    };
                     let operands: Vec<Val> =
                         args[..n_operands].iter().map(|&v| self.value(v, span)).collect::<Lowered<_>>()?;
                     if matches!(prim, Prim::If | Prim::Exit) || args.len() != prim.n_args() {
@@ -663,6 +649,9 @@ impl Lowering<'_> {
                     }
                     if prim == Prim::Print {
                         return self.print(k, mem, args[0], args[1], span);
+                    }
+                    if prim == Prim::Compile {
+                        return self.compile(k, mem, &args, span);
                     }
                     let mut results: Vec<Val> = Vec::new();
                     match (prim, &operands[..]) {
@@ -705,6 +694,7 @@ impl Lowering<'_> {
                 BodyNode::Apply { callee: Value::Lam(lam), args, .. } if !self.shared.contains_key(&lam) => {
                     let node = self.terms.lam_node(lam).clone();
                     for (&x, &arg) in node.params.iter().zip(&args) {
+                        self.sites.bound(x, arg);
                         if !self.is_stage(x) {
                             let val = self.value(arg, span)?;
                             self.vals.insert(x, val);
@@ -826,7 +816,14 @@ impl Lowering<'_> {
                 let address = self.world.op(Op::Lea, operands);
                 return self.world.op(Op::Load, &[mem, address]);
             }
-            Prim::Put | Prim::Field | Prim::PutField | Prim::If | Prim::Exit | Prim::Print | Prim::Local => {
+            Prim::Put
+            | Prim::Field
+            | Prim::PutField
+            | Prim::If
+            | Prim::Exit
+            | Prim::Print
+            | Prim::Local
+            | Prim::Compile => {
                 unreachable!("they are no operations with a result")
             }
         };

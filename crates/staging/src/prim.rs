@@ -79,6 +79,8 @@ prims! {
     /// `print x`: prints a number, a `bool` or a text; the continuation takes nothing. No rule executes it: programs print when
     /// they run.
     Print, "print";
+    /// `compile f`: a function that does what `f` does, made of what is known when the program runs ([`site`](crate::site)).
+    Compile, "compile";
     /// `if c t f` goes on with `t` or `f`, which take nothing.
     If, "if";
     /// Ends the program; its arguments are the results. No rule executes it, so it waits until it is the whole program.
@@ -130,7 +132,7 @@ impl Prim {
             Prim::Exit => 0,
             Prim::PutField => 4,
             Prim::Put | Prim::Field => 3,
-            Prim::Not | Prim::If | Prim::Print | Prim::Local => 1,
+            Prim::Not | Prim::If | Prim::Print | Prim::Local | Prim::Compile => 1,
             Prim::ToFloat | Prim::ToDouble | Prim::ToInt | Prim::Neg | Prim::Abs => 1,
             Prim::Sqrt | Prim::Floor | Prim::Ceil | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Exp | Prim::Log => 1,
             _ => 2,
@@ -148,7 +150,7 @@ impl Prim {
 
     /// No rule executes it.
     pub fn waits(self) -> bool {
-        matches!(self, Prim::Exit | Prim::Print | Prim::Local)
+        matches!(self, Prim::Exit | Prim::Print | Prim::Local | Prim::Compile)
     }
 
     /// Takes no `int`s.

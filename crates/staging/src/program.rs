@@ -3,7 +3,7 @@
 //! Separate, since DeepCPS and Staged-C become the same.
 
 use crate::names::Names;
-use crate::term::{Body, Const, Terms, Var};
+use crate::term::{Body, Terms, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::{FileId, Sink, Sources, Span};
 use rustc_hash::FxHashMap;
@@ -75,52 +75,12 @@ pub struct Program {
     /// What the program ends with, if it ends with `let`s.
     pub exports: Vec<Export>,
     pub signatures: Signatures,
-    /// Where the program makes functions while it runs.
-    pub sites: Vec<Site>,
+    /// The program has one result, a function `λ(k). k before last`, where `before` has the results before the last one in the same way. So no
+    /// more than one variable has them while the program goes on to its end.
+    pub is_bundled: bool,
     /// Bodies of the residual program that are active at the same time run in the order of their places, as Staged-C has it;
     /// otherwise the deepest runs first. Evaluation executes nothing that has effects, so that its own order does not matter.
     pub in_order: bool,
-}
-
-/// Where a program makes a function while it runs: `T g(params) = compile f<args>;`. In the calculus it is a call of other code
-/// with the arguments that are values then, whose continuation takes the function.
-#[derive(Clone, Debug)]
-pub struct Site {
-    /// What is called.
-    pub var: Var,
-    /// The text between the head, which has the name [`COMPILED`], and the arguments: `float NAME(int* env, float x) = f<`.
-    head: String,
-    /// What each argument is, `None` for a value.
-    args: Vec<Option<String>>,
-}
-
-/// The name of the function that a [`Site`]'s text declares. C's convention of calls by address puts an environment before the
-/// parameters.
-pub const COMPILED: &str = "nyala_compiled";
-
-impl Site {
-    pub(crate) fn new(var: Var, ret: &str, params: &[String], of: &str, args: Vec<Option<String>>) -> Site {
-        let params: String = params.iter().enumerate().map(|(i, ty)| format!(", {ty} p{i}")).collect();
-        Site { var, head: format!("{ret} {COMPILED}(int* env{params}) = {of}<"), args }
-    }
-
-    /// A file in Staged-C that makes the function for these values. `None` where one has no literal: a float that is not finite.
-    pub fn text(&self, values: &[Const]) -> Option<String> {
-        let mut values = values.iter();
-        let args = self.args.iter().map(|arg| match arg {
-            Some(param) => Some(param.clone()),
-            None => Some(match *values.next()? {
-                Const::Int(i32::MIN) => format!("({} - 1)", i32::MIN + 1),
-                Const::Int(i) => format!("{i}"),
-                Const::Bool(b) => format!("{b}"),
-                Const::Float(f) if f.is_finite() => format!("{f:?}"),
-                Const::Double(f) if f.is_finite() => format!("{f:?}"),
-                _ => return None,
-            }),
-        });
-        let args: Option<Vec<String>> = args.collect();
-        Some(format!("{}{}>;\n", self.head, args?.join(", ")))
-    }
 }
 
 /// A function that other code calls.
@@ -161,8 +121,10 @@ impl Program {
 #[derive(Clone, Debug)]
 pub struct Export {
     pub name: Arc<str>,
-    /// Bound to it in the program, with its type and place.
+    /// With its type and place.
     pub var: Var,
+    /// Which of the program's results it is.
+    pub at: usize,
     /// Other code of the program uses it, too.
     pub is_used: bool,
 }

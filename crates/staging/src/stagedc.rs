@@ -37,7 +37,8 @@
 //!
 //! **Other code.** Calls of functions that `extern` declares, and `print`, are executed when the program runs.
 //!
-//! **Functions that are made while the program runs.** `compile` is a call of other code, which gives a function ([`Site`]).
+//! **Functions that are made while the program runs.** `g = compile f<args>` is a call of the built-in function `compile` with the
+//! function that `g = f<args>` would be, but for the arguments, which are computed before.
 //!
 //! **Exports.** Other code calls functions of numbers and arrays. An exported `f` is `λ(params, return)[call] f call params
 //! return`, the call executed as soon as `f` is bound.
@@ -52,7 +53,7 @@ use crate::c::{
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::names::{Declaration, Names};
 use crate::prim::Prim;
-use crate::program::{Export, Program, Said, Signatures, Site};
+use crate::program::{Export, Program, Said, Signatures};
 use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::diagnostics::limitation;
@@ -106,7 +107,8 @@ pub(crate) fn read(sources: &Sources, files: &[FileId], Said { sink, names }: Sa
         ret: None,
         has_labels: false,
         loops: Vec::new(),
-        sites: Vec::new(),
+        exported: Value::Const(Const::Stage(true)),
+        n_exported: 0,
         faults: Sink::default(),
     };
     let end = Span::new(file, sources.text(file).len(), sources.text(file).len());
@@ -117,10 +119,10 @@ pub(crate) fn read(sources: &Sources, files: &[FileId], Said { sink, names }: Sa
     let failed = translator.faults.has_errors();
     sink.diagnostics.append(&mut translator.faults.diagnostics);
     let error = translator.types.add(TyNode::Error);
-    let Translator { terms, types, of_vars, places, sites, .. } = translator;
+    let Translator { terms, types, of_vars, places, .. } = translator;
     let (body, exports) = body;
     let signatures = Signatures { types, error, of_vars, places };
-    (!failed).then_some(Program { terms, body, exports, signatures, sites, in_order: true })
+    (!failed).then_some(Program { terms, body, exports, signatures, is_bundled: true, in_order: true })
 }
 
 /// A fault, which is reported.
@@ -257,7 +259,9 @@ struct Translator<'s> {
     /// A statement of the function has a label.
     has_labels: bool,
     loops: Vec<Loop>,
-    sites: Vec<Site>,
+    /// [`Program::is_bundled`]
+    exported: Value,
+    n_exported: usize,
     faults: Sink,
 }
 

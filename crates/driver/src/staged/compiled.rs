@@ -1,20 +1,21 @@
-//! Functions of Staged-C that are made while a program runs as native code in memory: `T g(params) = compile f<args>;`.
+//! Functions of DeepCPS and Staged-C that are made while a program runs as native code in memory: `compile`.
 //!
-//! Separate from the programs, whose code knows nothing of this but three kinds of calls: values are handed over one by one, then a
-//! number says which function is to be made of them. It is made as any is: the program gets one more file, which specializes `f`
-//! for the values, and is compiled anew. So what happens then is what staging does when `f<…>` has these literals. A function is
-//! made once for equal values; its code is kept until the process ends.
+//! Separate from the programs, whose code knows nothing of this but two kinds of calls: values are handed over one by one, then a
+//! number says which [`Site`] takes them. What staging leaves of that, with these values, is a program of its own, and is compiled as any
+//! is. A function is made once for equal values; its code is kept until the process ends.
+//!
+//! Elsewhere the runtime's functions of these names are called, which make nothing: what the interpreter runs, a C compiler compiles or
+//! is built goes on with the function that another one would be made of.
 
-use super::is_program;
 use crate::Options;
 use crate::front::{Files, FrontEnd};
 use crate::report::{Failed, Report};
 use nyala_base::diagnostics::{bug, limitation};
-use nyala_base::{FileId, Id, Span};
+use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_gen_llvm::Jit;
-use nyala_staging::lower::{COMPILE, COMPILE_VALUES};
-use nyala_staging::program::{COMPILED, Program, Site};
-use nyala_staging::term::Const;
+use nyala_ir::World;
+use nyala_staging::lower::{COMPILE, NO_CODE};
+use nyala_staging::site::{COMPILED, Site};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,106 +24,95 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 const STACK: usize = 256 << 20;
 
 /// A program with such functions.
-struct Running {
+pub(super) struct Running {
     options: Options,
-    /// Names and texts.
-    files: Vec<(String, String)>,
-    sites: Vec<Site>,
+    /// For diagnostics.
+    sources: Sources,
 }
 
-/// The functions that are made, by their numbers and texts: addresses, and what keeps the code.
-type Made = HashMap<(i32, String), (usize, Arc<Jit>)>;
+impl Running {
+    pub fn new(options: &Options, sources: &Sources) -> Arc<Running> {
+        // The program of a function has no files.
+        let options = Options { prelude: false, defines: Vec::new(), tuned: None, ..options.clone() };
+        Arc::new(Running { options, sources: sources.clone() })
+    }
+}
 
-/// For each number the program, and which of its sites it is.
-static SITES: Mutex<Vec<(Arc<Running>, usize)>> = Mutex::new(Vec::new());
+/// The functions that are made, by the numbers of their sites and values: addresses, and what keeps the code.
+type Made = HashMap<(i32, Vec<u64>), (usize, Arc<Jit>)>;
+
+/// By their numbers.
+static SITES: Mutex<Vec<(Arc<Running>, Arc<Site>)>> = Mutex::new(Vec::new());
 static MADE: OnceLock<Mutex<Made>> = OnceLock::new();
 
 thread_local! {
-    static VALUES: RefCell<Vec<Const>> = const { RefCell::new(Vec::new()) };
+    static VALUES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes a program, unless it has no such functions. Gives the number of the first one.
-pub(super) fn register(program: &Program, report: &mut Report, options: &Options) -> i32 {
-    if program.sites.is_empty() {
-        return 0;
-    }
-    let all = (0..report.sources.names().count()).map(FileId::from_idx).filter(|&f| !report.is_library(f));
-    let (own, others): (Vec<FileId>, Vec<FileId>) = all.partition(|&f| super::is_staged(report.sources.name(f)));
-    if let Some(&other) = others.first() {
-        let hint = "leave out `compile`, or the files in Impala: their variables would be there twice";
-        let span = Span::new(other, 0, 0);
-        report.sink.push(limitation::not_supported(span, "`compile` in programs with files in Impala", hint));
-    }
-    let own = own.into_iter().filter(|&f| is_program(&report.sources, f));
-    let files = own.map(|f| (report.sources.name(f).to_string(), report.sources.text(f).to_string())).collect();
-    let running = Arc::new(Running { options: options.clone(), files, sites: program.sites.clone() });
+/// The number of a site.
+pub(super) fn register(running: &Arc<Running>, site: Arc<Site>) -> i32 {
     let mut sites = lock(&SITES);
-    let first = sites.len() as i32;
-    sites.extend((0..program.sites.len()).map(|i| (running.clone(), i)));
-    first
+    sites.push((running.clone(), site));
+    sites.len() as i32 - 1
+}
+
+/// A function in memory of its own finds C's functions, but not those of the program.
+pub(super) fn check(sites: &[Arc<Site>], world: &World, sink: &mut Sink) {
+    for (name, span) in sites.iter().flat_map(|site| &site.foreign) {
+        if world.find_root(name).is_some() {
+            let hint = "call it before or after, or write it in the same language";
+            let what = format!("calls of the program's other code, as `{name}`, in functions that `compile` makes,");
+            sink.push(limitation::not_supported(*span, &what, hint));
+        }
+    }
 }
 
 /// What code in memory calls.
-pub(crate) fn symbols() -> [(&'static str, usize); 5] {
-    extern "C" fn int(value: i32) {
-        push(Const::Int(value));
+pub(crate) fn symbols() -> [(&'static str, usize); 3] {
+    extern "C" fn value(bits: u64) {
+        VALUES.with_borrow_mut(|values| values.push(bits));
     }
-    extern "C" fn float(value: f32) {
-        push(Const::Float(value));
-    }
-    extern "C" fn double(value: f64) {
-        push(Const::Double(value));
-    }
-    extern "C" fn boolean(value: bool) {
-        push(Const::Bool(value));
-    }
-    extern "C" fn compile(site: i32) -> usize {
+    extern "C" fn compile(site: i32) -> u64 {
         let values = VALUES.take();
-        made(site, &values).unwrap_or_else(|report| {
-            nyala_runtime::nyala_flush();
-            eprint!("{}", report.render(false));
-            // A host that calls the program goes on.
-            nyala_runtime::nyala_exit(1)
-        })
+        made(site, values).unwrap_or_else(ended) as u64
     }
-    let [of_int, of_float, of_double, of_bool] = COMPILE_VALUES;
+    extern "C" fn no_code() {
+        ended(Report::default().report(bug::error(Span::NONE, "a function that is not code is called")));
+    }
+    let [of_value, of_site] = COMPILE;
     [
-        (of_int, int as *const () as usize),
-        (of_float, float as *const () as usize),
-        (of_double, double as *const () as usize),
-        (of_bool, boolean as *const () as usize),
-        (COMPILE, compile as *const () as usize),
+        (of_value, value as *const () as usize),
+        (of_site, compile as *const () as usize),
+        (NO_CODE, no_code as *const () as usize),
     ]
 }
 
-fn push(value: Const) {
-    VALUES.with_borrow_mut(|values| values.push(value));
+fn ended(report: Failed) -> usize {
+    nyala_runtime::nyala_flush();
+    eprint!("{}", report.render(false));
+    // A host that calls the program goes on.
+    nyala_runtime::nyala_exit(1)
 }
 
-fn made(site: i32, values: &[Const]) -> Result<usize, Failed> {
-    let found = lock(&SITES).get(site as usize).cloned();
-    let no_site = || Report::default().report(bug::error(Span::NONE, format!("no function {site} to compile")));
-    let (program, idx) = found.ok_or_else(no_site)?;
-    let Some(text) = program.sites[idx].text(values) else {
-        let hint = "pass such a number as a parameter of the function";
-        let what = "functions that are compiled for a float which is not finite";
-        return Err(Report::default().report(limitation::not_supported(Span::NONE, what, hint)));
-    };
+fn made(number: i32, values: Vec<u64>) -> Result<usize, Failed> {
+    let found = lock(&SITES).get(number as usize).cloned();
+    let no_site = || Report::default().report(bug::error(Span::NONE, format!("no function {number} to compile")));
+    let (running, site) = found.ok_or_else(no_site)?;
     let made = MADE.get_or_init(Mutex::default);
-    let key = (site, text);
+    let key = (number, values);
     if let Some(&(address, _)) = lock(made).get(&key) {
         return Ok(address);
     }
-    let mut files = Files::default();
-    program.files.iter().for_each(|(name, text)| files.add(name, text));
-    files.add("<compiled>.stagedc", &*key.1);
-    let options = program.options.clone();
+    let program = site.program(&key.1);
     let compile = move || -> Result<(usize, Arc<Jit>), Failed> {
-        let loaded = FrontEnd::new(options, files).graph()?.residual()?.flat()?.load(&[])?;
+        let mut front = FrontEnd::new(running.options.clone(), Files::default());
+        front.report.sources = running.sources.clone();
+        front.staged.push(program);
+        let loaded = front.graph()?.residual()?.flat()?.load(&[])?;
         let address = loaded.jit.lookup(COMPILED).map_err(|d| loaded.report.clone().report(*d))?;
         Ok((address, loaded.jit))
     };
@@ -134,16 +124,33 @@ fn made(site: i32, values: &[Const]) -> Result<usize, Failed> {
     Ok(address)
 }
 
-/// An error where a program with such functions does not run as native code in memory.
-pub(crate) fn only_in_memory<'s>(
+/// An error where a program without a compiler would need one: a function is no code unless its values are known.
+pub(crate) fn needs_code<'s>(
     report: &Report,
     mut symbols: impl Iterator<Item = &'s str>,
     what: &str,
 ) -> Result<(), Failed> {
-    if !symbols.any(|symbol| symbol == COMPILE) {
+    if !symbols.any(|symbol| symbol == NO_CODE) {
         return Ok(());
     }
-    let hint = "run it with `nyala run`, or leave out `compile`";
-    let what = format!("functions that are made by `compile`, in programs that {what}");
-    Err(report.clone().report(limitation::not_supported(Span::NONE, &what, hint)))
+    let what = format!("functions that only `compile` makes code of, in programs that {what},");
+    let fault = match report.no_code.as_deref() {
+        Some(Diagnostic { primary, message, .. }) => {
+            let hint = "run it with `nyala run`: with values, there may be no such fault";
+            limitation::not_supported(primary.span, &what, hint).label(message)
+        }
+        None => limitation::not_supported(Span::NONE, &what, "run it with `nyala run`"),
+    };
+    Err(report.clone().report(fault))
+}
+
+/// Whether that symbol makes a function.
+pub(crate) fn is_compile(symbol: &str) -> bool {
+    symbol == COMPILE[1]
+}
+
+/// The warning of what is built.
+pub(crate) fn without_compiler() -> Diagnostic {
+    let message = "what is built has no compiler: in place of functions that `compile` makes, general ones are called";
+    limitation::warning(Span::NONE, message, "`nyala run`, and a host that embeds the compiler, make them")
 }

@@ -75,3 +75,16 @@ fn warnings_are_kept() -> Result<(), Error> {
     assert!(Compiler::new().deny("warnings").compile_source("w.impala", text).is_err());
     Ok(())
 }
+
+/// Functions that Staged-C makes while a program runs, whose Impala a host calls.
+#[test]
+fn programs_make_functions_of_values() -> Result<(), Error> {
+    let staged = "int over(int x, int n) { @n: int m = 60 / n; @x: int r = x * m; @over: return r; }
+        int sum(int n) { int f(int x) = compile over<x, n>; return f(1) + f(2); }";
+    let impala = "extern \"C\" { fn sum(i32) -> i32; } extern fn total(n: i32) -> i32 { sum(n) + 1 }";
+    let program = Compiler::new().compile_files(&[("total.impala", impala), ("sum.stagedc", staged)])?;
+    // SAFETY: `total` accesses no memory.
+    let total = unsafe { program.function::<(i32,), i32>("total") }?;
+    assert_eq!([5, 6, 5].map(|n| total.call((n,))), [37, 31, 37]);
+    Ok(())
+}

@@ -24,6 +24,11 @@ impl Reader<'_> {
                 self.operands.push((prim, of, span));
                 (vec![int], self.types.add(TyNode::Array(of)))
             }
+            Prim::Compile => {
+                let of = self.types.open();
+                self.operands.push((prim, of, span));
+                (vec![of], of)
+            }
             Prim::At => {
                 let of = self.types.open();
                 self.operands.push((prim, of, span));
@@ -105,18 +110,38 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether C can call a function of that type: of numbers and arrays, which returns a number or nothing.
+    fn is_of_c(&mut self, ty: Ty) -> bool {
+        let TyNode::Fn(params) = self.types.get(ty) else { return false };
+        let Some((&last, params)) = params.split_last() else { return false };
+        let is_number = |types: &mut Types, ty: Ty| {
+            matches!(types.get(ty), TyNode::Bool | TyNode::Int | TyNode::Float | TyNode::Double)
+        };
+        let has_no_other = params
+            .iter()
+            .all(|&p| is_number(&mut self.types, p) || matches!(self.types.get(p), TyNode::Array(_) | TyNode::Stage));
+        match self.types.get(last) {
+            TyNode::Fn(results) if results.len() <= 1 => {
+                has_no_other && results.iter().all(|&r| is_number(&mut self.types, r))
+            }
+            _ => false,
+        }
+    }
+
     /// Operators of several types: once all is read, each has one.
     pub(super) fn check_operands(&mut self) {
         for (prim, ty, span) in std::mem::take(&mut self.operands) {
             let fits = match self.types.get(ty) {
+                TyNode::Fn(_) if prim == Prim::Compile => self.is_of_c(ty),
                 TyNode::Fn(_) => matches!(prim, Prim::Local | Prim::Shift) && self.types.leaves(ty).is_some(),
                 TyNode::Stage | TyNode::Array(_) => false,
+                TyNode::Int | TyNode::Float | TyNode::Double | TyNode::Bool if prim == Prim::Compile => false,
                 TyNode::Text => prim == Prim::Print,
                 TyNode::Bool => {
                     matches!(prim, Prim::Local | Prim::Print | Prim::Eq | Prim::Ne | Prim::At | Prim::Put | Prim::Shift)
                 }
                 TyNode::Int => !prim.is_of_floats(),
-                _ => true,
+                _ => prim != Prim::Compile,
             };
             if !fits {
                 let shown = self.types.show(ty);

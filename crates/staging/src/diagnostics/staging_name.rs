@@ -19,7 +19,6 @@
 //! }
 //! ```
 
-use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, name: &str) -> Diagnostic {
@@ -32,13 +31,10 @@ pub fn exported(span: Span, name: &str) -> Diagnostic {
         .hint("rename one of them")
 }
 
-/// The intrinsic of section 4 that compiles a function while the program runs.
+/// Staged-C has no functions as results of calls.
 pub fn compile(span: Span) -> Diagnostic {
-    limitation::not_supported(
-        span,
-        "calls of `compile`",
-        "in Staged-C, a function declares that it is compiled while the program runs: `int g(int x) = compile f<x, n>;`",
-    )
+    Diagnostic::error("staging-name", span, "`compile` is called, expected it in a declaration")
+        .hint("declare a function that is made while the program runs: `int g(int x) = compile f<x, n>;`")
 }
 
 /// In Staged-C.

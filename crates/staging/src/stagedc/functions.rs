@@ -79,18 +79,32 @@ impl<'s> Translator<'s> {
             return self.mismatch(of.span, result, function.ty);
         }
         let stage = self.with_value(stage, Value::Var(var));
-        let of_call = self.of_var(params[0]);
         let go = Value::Var(params[0]);
-        self.lambda(params, own, stage, |t| {
+        self.special_of((var, result, of.span), stage, (params, own, ret), |t| {
             let mut values = vec![go];
             t.functions[generic].is_used = true;
             let types = t.functions[generic].params.clone();
             values.extend(t.pass(&types, args, of.span)?);
-            let results = t.leaf_vars(result, "result", of.span);
+            Ok(values)
+        })
+    }
+
+    /// A function that calls another one, as soon as `stage` is true, and returns what that returns.
+    pub(super) fn special_of(
+        &mut self,
+        (of, result, span): (Var, Type, Span),
+        stage: Stage,
+        (params, own, ret): (Vec<Var>, Var, Var),
+        values: impl FnOnce(&mut Self) -> Done<Vec<Value>>,
+    ) -> Done<Lam> {
+        let of_call = self.of_var(params[0]);
+        self.lambda(params, own, stage, |t| {
+            let values = values(t)?;
+            let results = t.leaf_vars(result, "result", span);
             let returned: Vec<Value> = results.iter().map(|&r| Value::Var(r)).collect();
-            t.push(t.at, Callee::Value(Value::Var(var)), values, results, of.span);
+            t.push(t.at, Callee::Value(Value::Var(of)), values, results, span);
             let stage = t.both(t.flow.last, of_call);
-            t.end(stage, Value::Var(ret), returned, of.span);
+            t.end(stage, Value::Var(ret), returned, span);
             Ok(())
         })
     }
@@ -291,8 +305,16 @@ impl<'s> Translator<'s> {
         let types: Vec<Ty> = params[1..].iter().map(|p| self.of_vars[p]).collect();
         let ty = self.types.add(TyNode::Fn(types.into()));
         let exported = self.var(function.name.text, ty, span);
-        self.push(self.flow.last, Callee::Rest, vec![lam], vec![exported], span);
-        Some((Export { name: function.name.text.into(), var: exported, is_used: false }, known))
+        let (k, own) = (self.terms.var(Some("k".into())), self.stage_var());
+        let natural = self.of_var(own);
+        let body = self.terms.apply(natural, Value::Var(k), [self.exported, lam], span);
+        let bundle = Value::Lam(self.terms.lam(own, [k], body));
+        let all = self.terms.var(Some("exports".into()));
+        self.push(self.flow.last, Callee::Rest, vec![bundle], vec![all], span);
+        self.exported = Value::Var(all);
+        self.n_exported += 1;
+        let export = Export { name: function.name.text.into(), var: exported, at: self.n_exported - 1, is_used: false };
+        Some((export, known))
     }
 
     /// Each function once: a definition, or else its first declaration.
@@ -348,8 +370,7 @@ impl<'s> Translator<'s> {
         for (export, known) in &mut exports {
             export.is_used = self.functions[*known].is_used;
         }
-        let results = exports.iter().map(|(export, _)| Value::Var(export.var)).collect();
-        self.end(self.flow.last, Value::Const(Const::Prim(Prim::Exit)), results, end);
+        self.end(self.flow.last, Value::Const(Const::Prim(Prim::Exit)), vec![self.exported], end);
         let always = self.always();
         let flow = std::mem::replace(&mut self.flow, Flow::new(always));
         (self.close(flow), exports.into_iter().map(|(e, _)| e).collect())

@@ -80,7 +80,7 @@ fn read(language: &str, text: String) {
             let text = residual.print(&[]);
             // Not everything becomes code.
             let (mut world, mut faults) = (World::new(), Sink::default());
-            lower::lower(&mut residual, &mut world, &mut faults);
+            lower::lower(&mut residual, &mut world, &mut |_| 0, &mut faults);
             if !faults.has_errors() {
                 let faults = nyala_ir::verify::verify(&world, &world.roots());
                 assert!(faults.is_empty(), "{faults:?} in\n{}", sources.text(file));

@@ -133,7 +133,7 @@ fn staging_of_c_is_linear() {
 }
 
 /// Functions in a row, each of which calls the one above and is specialized: what follows a function is not searched for what waits
-/// for it. It is a closure of all functions above, so the work is quadratic.
+/// for it. It is a closure of all functions above that are called later, so the work is quadratic.
 #[test]
 fn what_follows_a_function_is_not_searched() {
     let program = |n: usize| {
@@ -146,6 +146,21 @@ fn what_follows_a_function_is_not_searched() {
     let [few, many] = [100, 1_000].map(|n| residual_of("t.stagedc", &program(n)).outcome.work);
     println!("{few}, {many}");
     assert!(many <= 100 * few, "{few}, {many}");
+}
+
+/// Functions that call near ones, and are specialized: what a program exports is one variable, not as many as functions.
+#[test]
+fn many_functions_are_linear() {
+    let program = |n: usize| {
+        let functions = (1..=n).map(|i| {
+            let above = i - 1 - (i % 7).min(i - 1);
+            format!("int f{i}(int a, int b) {{ if (a > {i}) b += f{above}(b, a); return a * b; }}\nint g{i}(int a) = f{i}<a, {i}>;\n")
+        });
+        format!("int f0(int a, int b) {{ return a; }}\n{}", functions.collect::<String>())
+    };
+    let [few, many] = [200, 2_000].map(|n| residual_of("t.stagedc", &program(n)).outcome.work);
+    println!("{few}, {many}");
+    assert!(many <= 11 * few, "{few}, {many}");
 }
 
 #[test]

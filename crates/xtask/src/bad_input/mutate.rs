@@ -29,7 +29,7 @@ const TOKENS: &str = "as asm do else enum extern false fn for if impl in let mat
     // /* */ \" ' \\ # ä";
 
 const DEEPCPS: &str = "let fix def extern fn stage bool int float double f g x y k ( ) ( ) { } { } [ ] , : @ & | ! + - * / mod and or not \
-    == != < <= > >= if exit print put at field put_field shift sqrt to_float to_double to_int min pow neg 0 1 -1 2147483648 1.5 1e999 true false always \
+    == != < <= > >= if exit print put at field put_field shift sqrt compile to_float to_double to_int min pow neg 0 1 -1 2147483648 1.5 1e999 true false always \
     never \"text\" // \" ä";
 
 const STAGED_C: &str = "void bool int float double stage struct compile extern if else for while return break continue always never true false f g x y \

@@ -1,6 +1,6 @@
 //! Random programs in Staged-C: labels say when a statement is executed, and change no result. So each program prints what it
-//! prints without its labels, called with unknown arguments and as a function that is specialized for some of them; and what it
-//! prints as C.
+//! prints without its labels, called with unknown arguments, as a function that is specialized for some of them, and as one that
+//! `compile` makes; and what it prints as C.
 
 use crate::common::{Folder, nyala, sh, stderr};
 use std::process::Command;
@@ -233,12 +233,17 @@ impl Maker {
         let values: Vec<String> = (0..n).map(|_| self.below(5).to_string()).collect();
         let is_known: Vec<bool> = (0..n).map(|_| self.below(2) == 0).collect();
         let (mut params, mut args, mut passed) = (String::new(), String::new(), String::new());
+        // Variables for the values, so that they are known when the program runs.
+        let (mut variables, mut given) = (String::new(), String::new());
         for (i, value) in values.iter().enumerate() {
             if is_known[i] {
                 args += &format!(", {value}");
+                variables += &format!("int w{group}_{i} = {value};\n");
+                given += &format!(", w{group}_{i}");
             } else {
                 params += &format!(", int q{i}");
                 args += &format!(", q{i}");
+                given += &format!(", q{i}");
                 passed += &format!(", {value}");
             }
         }
@@ -246,6 +251,8 @@ impl Maker {
         let show: String = (0..4).map(|i| format!(" print(o{group}[{i}], \" \");")).collect();
         format!(
             "int o{group}[4] = {{1, 2, 3, 4}}; int a{group} = s{group}(o{group}{passed}); print(a{group}, \" \");{show}\n\
+             {variables}int c{group}(int* out{params}) = compile {function}<out, 2{given}>;\n\
+             int d{group} = c{group}(o{group}{passed}); print(d{group}, \" \");{show}\n\
              int b{group} = {function}(o{group}, 2, {}); print(b{group}, \" \");{show} print(\"\\n\");\n",
             values.join(", ")
         )
@@ -271,12 +278,13 @@ static void print_text(const char *text) { fputs(text, stdout); }
 #define print(...) CHOOSE(__VA_ARGS__, TWO, ONE, 0)(__VA_ARGS__)
 "#;
 
-/// The program in C: no labels, and a specialized function calls the general one.
+/// The program in C: no labels, and a specialized function calls the general one, also within a function.
 fn in_c(text: &str) -> String {
     let mut out = C_HEAD.to_string();
     for line in without_labels(text).lines() {
-        match line.split_once(" = ").and_then(|(head, value)| Some((head, value.strip_suffix(">;")?.split_once('<')?)))
-        {
+        match line.split_once(" = ").and_then(|(head, value)| {
+            Some((head, value.strip_prefix("compile ").unwrap_or(value).strip_suffix(">;")?.split_once('<')?))
+        }) {
             Some((head, (callee, args))) => out += &format!("{head} {{ return {callee}({args}); }}\n"),
             None => out += &format!("{line}\n"),
         }
@@ -284,13 +292,31 @@ fn in_c(text: &str) -> String {
     out
 }
 
+fn program(seed: u64, n_groups: usize) -> String {
+    let text = "struct Pair { int a; int b; };\n".to_string();
+    let mut maker = Maker { state: seed, n_names: 0, functions: Vec::new(), of_pairs: Vec::new(), text };
+    let main: String = (0..n_groups).map(|group| maker.group(group)).collect();
+    maker.text + &format!("int main() {{\n{main}return 0;\n}}\n")
+}
+
+/// The interpreter calls the functions that the compiler makes others of.
+#[test]
+fn functions_that_are_made_have_the_same_results() {
+    let folder = Folder::new("staged-c-compiled");
+    let path = folder.write("program.stagedc", &program(51, 3));
+    let [made, general] = ["jit", "interp"].map(|engine| {
+        let output = nyala(&["run".as_ref(), "--engine".as_ref(), engine.as_ref(), path.as_os_str()], 60);
+        assert_eq!(output.status.code(), Some(0), "{engine}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    });
+    assert_eq!(made, general);
+    assert_eq!(made.lines().count(), 3);
+}
+
 #[test]
 fn labels_change_no_result() {
     let folder = Folder::new("staged-c-random");
-    let text = "struct Pair { int a; int b; };\n".to_string();
-    let mut maker = Maker { state: 50, n_names: 0, functions: Vec::new(), of_pairs: Vec::new(), text };
-    let main: String = (0..GROUPS).map(|group| maker.group(group)).collect();
-    let text = maker.text + &format!("int main() {{\n{main}return 0;\n}}\n");
+    let text = program(50, GROUPS);
     assert!(text.matches('@').count() > 5 * GROUPS);
     let [with, without] = [("with", text.clone()), ("without", without_labels(&text))].map(|(name, text)| {
         let path = folder.write(&format!("{name}.stagedc"), &text);

@@ -182,23 +182,63 @@ fn a_program_has_several_files() {
     assert!(said.contains("error[staging-name]") && said.contains("again.deepcps:1:"), "{said}");
 }
 
-/// A function is made of what is known when the program runs, if its compiler is there.
+/// A function is made of what is known when the program runs, if its compiler is there. Otherwise the general function is called.
 #[test]
 fn functions_are_made_while_a_program_runs() {
-    let program = root().join("crates/staging/tests/stagedc/compiled.stagedc");
-    let output = run(&["run"], &program);
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!((&*printed, output.status.code()), ("729\n64\n729\n7.5\n", Some(7)), "{}", stderr(&output));
+    let tests = root().join("crates/staging/tests");
+    let program = tests.join("stagedc/compiled.stagedc");
+    for (program, expected, code) in [
+        (&program, "729\n64\n729\n7.5\n144\n", 7),
+        (&tests.join("deepcps/compiled.deepcps"), "290\n1035\n65\n12\n2\n", 0),
+    ] {
+        for engine in ["jit", "interp", "c"] {
+            let output = run(&["run", "--engine", engine], program);
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert_eq!((&*printed, output.status.code()), (expected, Some(code)), "{engine}: {}", stderr(&output));
+        }
+    }
     let folder = Folder::new("staging-compile");
     let out = folder.path("out").display().to_string();
-    for args in [&["run", "--engine", "interp"][..], &["run", "--engine", "c"], &["build", "-o", &out]] {
-        let said = stderr(&run(args, &program));
-        assert!(said.contains("error[limitation]: functions that are made by `compile`"), "{args:?}: {said}");
-    }
+    let output = run(&["build", "-o", &out], &program);
+    assert!(stderr(&output).contains("warning[limitation]: what is built has no compiler"), "{}", stderr(&output));
+    let output = Command::new(&out).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "729\n64\n729\n7.5\n144\n");
+    assert_eq!(output.status.code(), Some(7));
     let text = "int f(int n) { @n: int m = 12 / n; @f: return m; }\nint main() { int n = 0; int g() = compile f<n>; return g(); }\n";
     let output = run(&["run"], &file(&folder, "zero.stagedc", text));
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("error[stuck-body]: `/` divides by zero"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("zero.stagedc:1:"), "{}", stderr(&output));
+    let text = "float f(float* a, int n) { return a[n]; }\nfloat b(int n, float* p) { float g(int i) = compile f<p, i>; return g(n); }\n";
+    let said = stderr(&run(&["check"], &file(&folder, "array.stagedc", text)));
+    assert!(said.contains("error[limitation]: arrays and functions from around") && said.contains("`p`"), "{said}");
+    // The length is known to the compiler only.
+    let text = "let main (fn[int] return)[go] {\n  let n 3\n  compile (int x, fn[int] k) {\n    local n ([int] a)\n    put a 0 x ()\n    at a 0 (y)\n    k y\n  } (f)\n  f 5\n  return\n}\n";
+    let program = file(&folder, "length.deepcps", &text.replace("f 5\n  return", "f 5 return"));
+    let output = run(&["run"], &program);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    let output = run(&["run", "--engine", "interp"], &program);
+    let said = stderr(&output);
+    assert!(said.contains("error[limitation]: functions that only `compile` makes code of"), "{said}");
+    assert!(said.contains("length.deepcps:4:5") && said.contains("local arrays whose length is no constant"), "{said}");
+}
+
+/// Impala calls such functions, which call none of Impala's.
+#[test]
+fn programs_of_several_languages_make_functions() {
+    let folder = Folder::new("staging-compile-impala");
+    let impala = "extern fn cube(x: i32) -> i32 { x * x * x }\nextern \"C\" { fn sum(i32) -> i32; }\nfn main() -> i32 { sum(3) }\n";
+    let impala = file(&folder, "main.impala", impala).display().to_string();
+    let text = "extern int cube(int x);\nint times(int x, int n) { @n: int k = n + 1; @x: int r = x * k; @times: return r; }\nint sum(int n) { int f(int x) = compile times<x, n>; return f(2) + cube(2); }\n";
+    let output = run(&["run", &impala], &file(&folder, "sum.stagedc", text));
+    assert_eq!(output.status.code(), Some(16), "{}", stderr(&output));
+    let query = format!("//? sum(3) == 16\n{}", text.replace("cube(2)", "8"));
+    let output = run(&["test"], &file(&folder, "query.stagedc", &query));
+    let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(found.contains("1 passed, 0 failed"), "{found}{}", stderr(&output));
+    let text = text.replace("x * k", "cube(x) * k");
+    let said = stderr(&run(&["run", &impala], &file(&folder, "sum.stagedc", &text)));
+    assert!(said.contains("error[limitation]: calls of the program's other code, as `cube`"), "{said}");
 }
 
 #[test]
