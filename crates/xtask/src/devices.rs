@@ -586,10 +586,12 @@ fn validate(platform: &str, args: &[&str], program: &Program) -> sass::Assembled
     let validated = |target: &str| check(target).map(|said| (said, Vec::new()));
     match platform {
         "vulkan" => validated("vulkan1.3"),
-        // Numbers of 16 bits and atomic operations of 64 are extensions of OpenCL, which its full profile does not allow.
-        _ => validated("opencl2.2").or_else(|why| match why.contains("Profile specification") {
-            true => validated("spv1.2"),
-            false => Err(why),
+        // Numbers of 16 bits, atomic operations of 64, and operations of subgroups are extensions of OpenCL, which its full profile does
+        // not allow.
+        _ => validated("opencl2.2").or_else(|why| match () {
+            () if why.contains("Profile specification") => validated("spv1.2"),
+            () if why.contains("Invalid SPIR-V binary version 1.3") => validated("spv1.3"),
+            () => Err(why),
         }),
     }
 }
