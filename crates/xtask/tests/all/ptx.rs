@@ -148,6 +148,19 @@ fn kernels_and_errors() {
     }
 }
 
+/// A file in place of NVIDIA's library of math functions is named.
+#[test]
+fn libdevice_may_be_damaged() {
+    let folder = Folder::new("libdevice");
+    std::fs::create_dir_all(folder.path("nvvm/libdevice")).unwrap();
+    folder.write("nvvm/libdevice/libdevice.10.bc", "nothing");
+    let program = folder.write("kernel.impala", HEAD.replace("BODY", "a(i) = sin_f(b(i));"));
+    let mut emit = Command::new(crate::common::command());
+    emit.args(["emit", "--stage", "ptx"]).arg(program).env("CUDA_HOME", &folder.0);
+    let output = emit.run_to_end();
+    assert!(stderr(&output).contains("error[no-libdevice]: NVIDIA's libdevice in"), "{}", stderr(&output));
+}
+
 /// Programs with `std::nvidia`, each for the architecture in its name: instructions that their PTX has.
 const NVIDIA: &[(&str, Texts)] = &[
     (
