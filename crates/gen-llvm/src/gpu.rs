@@ -337,7 +337,7 @@ fn shared(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<Stri
         return Err(Box::new(bad_shared_memory::too_much(span, f.shared_bytes, most, "one of this GPU")));
     }
     if all > MAX_DECLARED && !is_amd(f) {
-        let of_block = "nyala.memory.of.block";
+        let of_block = "nyala_memory_of_block";
         f.e.declare(of_block, || format!("@{of_block} = external addrspace(3) global [0 x i8], align 16"));
         let place = format!("getelementptr (i8, ptr addrspace(3) @{of_block}, i64 {offset})");
         return Ok(format!("addrspacecast (ptr addrspace(3) {place} to ptr)"));
