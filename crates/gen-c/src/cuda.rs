@@ -45,6 +45,7 @@ pub const CUDA: Dialect = Dialect {
             (LaneOp::Width, Scope::Subgroup, "warpSize"),
         ],
         atomics: ATOMICS,
+        of_system: "_system",
         ..PLAIN_KERNELS
     }),
     work_items: &[

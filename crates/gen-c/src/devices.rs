@@ -320,8 +320,13 @@ fn function(kernels: &Kernels, what: &str, prim: Prim) -> Option<(&'static str, 
 
 /// An atomic operation. Devices have relaxed ones: stronger orders get fences around them.
 pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &Inst) -> Result<()> {
-    let fence = kernels.fence.to_string();
     let args = &inst.args;
+    let scope = op.scope_operand().and_then(|i| f.function.as_bits(args[i - 1]));
+    let system = if scope == Some(0) { kernels.of_system } else { "" };
+    let fence = match kernels.fence.strip_suffix("()") {
+        Some(name) => format!("{name}{system}()"),
+        None => kernels.fence.to_string(),
+    };
     let order_at = op.literal_operands().start - 1;
     let order = f.function.as_bits(args[order_at]).and_then(|n| ORDERS.get(n as usize).copied().flatten());
     let order = order.ok_or_else(|| bug("a memory order that is not known"))?;
@@ -385,11 +390,11 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
                         true => (address, value),
                         false => (cast(function_takes, of_name, &address), crate::expr::cast(of_name, &value)),
                     };
-                    let e = apply(function, &[&place, &value]);
+                    let e = apply(&format!("{function}{system}"), &[&place, &value]);
                     if of == prim { e } else { crate::expr::cast(name, &e) }
                 }
                 None => {
-                    let helper = updated(f, kernels, what, (prim, bits), (&qualifier, word))?;
+                    let helper = updated(f, kernels, what, (prim, bits), (&qualifier, word), system)?;
                     apply(&helper, &[&address, &value])
                 }
             }
@@ -398,7 +403,7 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
             let (expected, new) = (f.value(args[1])?, f.value(args[2])?);
             let Some(result) = inst.result else { return Err(bug("`cmpxchg` without a result")) };
             let pair = f.type_name(f.ty(result))?;
-            let helper = exchange(f, kernels, (prim, bits), (&qualifier, word), &pair)?;
+            let helper = exchange(f, kernels, (prim, bits), (&qualifier, word), &pair, system)?;
             apply(&helper, &[&address, &expected, &new])
         }
     };
@@ -442,6 +447,7 @@ fn updated(
     what: &str,
     (prim, bits): (Prim, Prim),
     (qualifier, word): (&str, &str),
+    system: &str,
 ) -> Result<String> {
     let (name, bits_name) = (f.e.types.prim(prim)?, f.e.types.prim(bits)?);
     let least = |f: &mut FunctionEmitter, op: Op| crate::ops::math::lesser(f.e, op, prim);
@@ -474,7 +480,7 @@ fn updated(
     }
     let (to_bits, from_bits) = converters(f, prim, bits)?;
     let (exchange, place) = (exchanger(kernels, bits)?, kernels.atomic_place);
-    f.e.helper(format!("{what}_{}_{word}", prim.name()), |_, helper| {
+    f.e.helper(format!("{what}_{}_{word}{system}", prim.name()), |_, helper| {
         Ok(format!(
             "{name} {helper}(volatile {qualifier}{name} *at, {name} v) {{
     {name} old;
@@ -482,7 +488,7 @@ fn updated(
     do {{
         old = *at;
         {name} new_ = {new};
-        seen = {exchange}(({place}{qualifier}{bits_name} *)at, {to_bits}(old), {to_bits}(new_));
+        seen = {exchange}{system}(({place}{qualifier}{bits_name} *)at, {to_bits}(old), {to_bits}(new_));
     }} while (seen != {to_bits}(old));
     return {from_bits}(seen);
 }}"
@@ -497,6 +503,7 @@ fn exchange(
     (prim, bits): (Prim, Prim),
     (qualifier, word): (&str, &str),
     pair: &str,
+    system: &str,
 ) -> Result<String> {
     let (name, bits_name) = (f.e.types.prim(prim)?, f.e.types.prim(bits)?);
     let (to_bits, from_bits) = converters(f, prim, bits)?;
@@ -513,10 +520,10 @@ fn exchange(
         });
     }
     let (exchange, place) = (exchanger(kernels, bits)?, kernels.atomic_place);
-    f.e.helper(format!("exchange_{}_{word}", prim.name()), |_, helper| {
+    f.e.helper(format!("exchange_{}_{word}{system}", prim.name()), |_, helper| {
         Ok(format!(
             "{pair} {helper}(volatile {qualifier}{name} *at, {name} expected, {name} wanted) {{
-    {bits_name} seen = {exchange}(({place}{qualifier}{bits_name} *)at, {to_bits}(expected), {to_bits}(wanted));
+    {bits_name} seen = {exchange}{system}(({place}{qualifier}{bits_name} *)at, {to_bits}(expected), {to_bits}(wanted));
     {pair} result = {{{from_bits}(seen), seen == {to_bits}(expected)}};
     return result;
 }}"

@@ -123,6 +123,8 @@ pub struct Kernels {
     pub atomic_place: &'static str,
     /// Functions for atomic operations; others are made of `cmpxchg`.
     pub atomics: &'static [Atomic],
+    /// The end of their names, and of the fence's, where the host and other devices take part.
+    pub of_system: &'static str,
 }
 
 /// A kernel as others see it.
@@ -424,4 +426,5 @@ pub(crate) const PLAIN_KERNELS: Kernels = Kernels {
     global_ids: None,
     atomic_place: "",
     atomics: &[],
+    of_system: "",
 };

@@ -238,6 +238,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
     /// The function's parameters, named and declared.
     fn parameters(&mut self, params: &mut Vec<String>) -> Result<()> {
         let entry = &self.function.blocks[0];
+        let read_only = nyala_flat::read_only(self.e.module, self.func).params;
         for &p in &entry.params {
             if self.is_void(p) {
                 continue;
@@ -245,7 +246,13 @@ impl<'m> FunctionEmitter<'_, 'm> {
             let var = self.variable(p)?;
             self.vars[var as usize].is_parameter = true;
             let Variable { name, declared, .. } = &self.vars[var as usize];
-            params.push(format!("{declared}{name}"));
+            // The name of a pointer's type ends with the asterisk.
+            let restrict = match self.e.dialect.restrict {
+                "" => String::new(),
+                word if read_only.contains(&p) && declared.ends_with('*') => format!("{word} "),
+                _ => String::new(),
+            };
+            params.push(format!("{declared}{restrict}{name}"));
             self.exprs[p.idx()] = Some(Expr::var(&name.clone(), var));
         }
         // A loop that begins with the function goes on with the function's own variables.

@@ -34,6 +34,7 @@ pub const HLS: Dialect = Dialect {
     kernels: Some(Kernels { kernel: "extern \"C\" ", interface, ..PLAIN_KERNELS }),
     halves: Halves::Bits { widen: [WIDEN; 2], narrow: NARROW, direct: &[] },
     reserved: RESERVED,
+    restrict: "",
     ..OF_KERNELS_IN_CPP
 };
 

@@ -2,7 +2,7 @@
 
 use crate::emit::Emitter;
 use crate::function::FunctionEmitter;
-use crate::gpu::{call, get, unsupported};
+use crate::gpu::{block_variable, call, get, unsupported};
 use nyala_base::Diagnostic;
 use nyala_flat::{Linkage, Value};
 use nyala_ir::{LaneOp, Scope, WorkItem};
@@ -62,6 +62,41 @@ fn packet(f: &mut FunctionEmitter, offset: usize, ty: &str) -> String {
     number
 }
 
+/// Waits for the work items of a block.
+fn barrier(f: &mut FunctionEmitter) -> String {
+    f.line(format_args!("fence syncscope(\"workgroup\") release"));
+    let done = call(f, "void", "llvm.amdgcn.s.barrier", &[]);
+    f.line(format_args!("fence syncscope(\"workgroup\") acquire"));
+    done
+}
+
+/// A vote of the work items of a block: they count in a variable of the block, which each of them has set to 0 before.
+fn vote(f: &mut FunctionEmitter, op: LaneOp, result: Value, holds: Value) -> String {
+    const ORDER: &str = "syncscope(\"workgroup\") monotonic";
+    let votes = block_variable(f, result, "votes", "i32", 4);
+    let counted = match op {
+        LaneOp::All => ("i32 0", "i32 1"),
+        _ => ("i32 1", "i32 0"),
+    };
+    let (holds, vote, n) = (f.op(holds), f.temp(), f.temp());
+    barrier(f);
+    f.line(format_args!("store atomic i32 0, ptr addrspace(3) {votes} {ORDER}, align 4"));
+    barrier(f);
+    f.line(format_args!("{vote} = select i1 {holds}, {}, {}", counted.0, counted.1));
+    let old = f.temp();
+    f.line(format_args!("{old} = atomicrmw add ptr addrspace(3) {votes}, i32 {vote} {ORDER}"));
+    barrier(f);
+    f.line(format_args!("{n} = load atomic i32, ptr addrspace(3) {votes} {ORDER}, align 4"));
+    let test = match op {
+        LaneOp::Count => return n,
+        LaneOp::All => "eq",
+        _ => "ne",
+    };
+    let holds = f.temp();
+    f.line(format_args!("{holds} = icmp {test} i32 {n}, 0"));
+    holds
+}
+
 /// An operation among the work items of a block, or among the lanes of a wave that are active.
 pub(crate) fn lanes(
     f: &mut FunctionEmitter,
@@ -79,12 +114,8 @@ pub(crate) fn lanes(
         |f: &mut FunctionEmitter, holds: &str| call(f, "i64", "llvm.amdgcn.ballot.i64", &[format!("i1 {holds}")]);
     Ok(match op {
         LaneOp::Barrier if in_wave => call(f, "void", "llvm.amdgcn.wave.barrier", &[]),
-        LaneOp::Barrier => {
-            f.line(format_args!("fence syncscope(\"workgroup\") release"));
-            let done = call(f, "void", "llvm.amdgcn.s.barrier", &[]);
-            f.line(format_args!("fence syncscope(\"workgroup\") acquire"));
-            done
-        }
+        LaneOp::Barrier => barrier(f),
+        LaneOp::Any | LaneOp::All | LaneOp::Count if !in_wave => vote(f, op, result, args[0]),
         LaneOp::Any if in_wave => {
             let holds = f.op(args[0]);
             let lanes = ballot(f, &holds);
@@ -118,6 +149,6 @@ pub(crate) fn lanes(
             call(f, "i32", "llvm.amdgcn.mbcnt.hi", &["i32 -1".into(), format!("i32 {low}")])
         }
         LaneOp::Width if in_wave => call(f, "i32", "llvm.amdgcn.wavefrontsize", &[]),
-        _ => return Err(unsupported(f, (op, scope), "AMD's GPUs")),
+        _ => return Err(unsupported(f, (op, scope), result, "AMD's GPUs")),
     })
 }

@@ -41,6 +41,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub operands: Vec<String>,
     aliases: Aliases,
     lifetimes: Lifetimes,
+    /// Loads of memory that the kernel does not write.
+    read_only: FxHashSet<Value>,
     /// The suffix of the access to memory that is being emitted.
     pub access: String,
     /// Whether the instruction being emitted is fast.
@@ -118,6 +120,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let selected_loads = masked::selected_loads(function, &cfg);
     let unrolled = if e.target().is_gpu() { gpu::loops_to_unroll(function, &cfg) } else { FxHashSet::default() };
     let splits_offsets = e.target().is_gpu() || blocks().any(|b| b.insts.len() > MAX_SUMS);
+    let read_only = nyala_flat::read_only(e.module, func).loads;
     let mut emitter = FunctionEmitter {
         e,
         function,
@@ -131,6 +134,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         home,
         operands: vec![String::new(); function.values.len()],
         aliases: Aliases::new(function),
+        read_only,
         lifetimes,
         access: String::new(),
         fast: false,
@@ -679,6 +683,9 @@ impl FunctionEmitter<'_, '_> {
     fn emit_inst(&mut self, b: Block, inst: &Inst) -> Result<()> {
         self.fast = inst.fast;
         self.access = self.aliases.access(self.e, inst);
+        if inst.result.is_some_and(|r| self.read_only.contains(&r)) {
+            self.access.push_str(&format!(", !invariant.load {}", self.e.metadata("!{}")));
+        }
         let emitted = self.emit_any(b, inst);
         self.access.clear();
         if let Some(r) = inst.result.filter(|r| self.selected_loads[r.idx()] && !self.in_memory(*r)) {

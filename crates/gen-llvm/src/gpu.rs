@@ -23,7 +23,7 @@ use crate::ops::{call_math, number_text};
 use crate::{amdgpu, nvptx, polynomials};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::{Cfg, loops};
-use nyala_flat::{Block, Edge, Func, Function, Inst, InstOp, Linkage, Module, Value};
+use nyala_flat::{Block, Edge, Func, Function, Inst, InstOp, Linkage, Module, Terminator, Value};
 use nyala_ir::lanes::{device_function, is_gpu_intrinsic};
 use nyala_ir::{Arch, LaneOp, Op, Prim, Scope, TyKind, WorkItem};
 use rustc_hash::FxHashSet;
@@ -45,8 +45,10 @@ attributes #10 = { nounwind alwaysinline convergent }
 attributes #11 = { nounwind willreturn memory(none) convergent }
 ";
 
-/// Bytes of a block's memory that need no agreement with the driver.
-const MAX_SHARED: u64 = 48 << 10;
+/// Bytes of a block's memory that code for NVIDIA's GPUs declares. With more, the launch gives the block all that it has.
+const MAX_DECLARED: u64 = 48 << 10;
+/// The most that a block has: on NVIDIA's largest GPUs, and on AMD's.
+const MAX_SHARED: [u64; 2] = [227 << 10, 64 << 10];
 
 /// Prefix of libdevice's functions.
 pub(crate) const LIBDEVICE: &str = "__nv_";
@@ -137,7 +139,8 @@ const ROUNDS: u32 = 4;
 /// Loops with more instructions are not unrolled.
 const MAX_UNROLLED: usize = 48;
 
-/// The jumps back in innermost loops that are short, and call nothing.
+/// The jumps back in innermost loops that are short, call nothing, and count: a loop that ends by what it computes tests that in each
+/// of its unrolled rounds, and gains nothing.
 pub(crate) fn loops_to_unroll(function: &Function, cfg: &Cfg) -> FxHashSet<(Block, Block)> {
     let loops = loops(cfg);
     let mut jumps = FxHashSet::default();
@@ -145,7 +148,7 @@ pub(crate) fn loops_to_unroll(function: &Function, cfg: &Cfg) -> FxHashSet<(Bloc
         let is_innermost = !loops.iter().any(|other| other.len() < own.len() && other.is_subset(own));
         let insts = || own.iter().flat_map(|&b| &function.block(b).insts);
         let calls = insts().any(|inst| !matches!(inst.op, InstOp::Op(_) | InstOp::Vector(_)));
-        if !is_innermost || calls || insts().count() > MAX_UNROLLED {
+        if !is_innermost || calls || insts().count() > MAX_UNROLLED || !counts(function, own) {
             continue;
         }
         for &b in own {
@@ -156,6 +159,30 @@ pub(crate) fn loops_to_unroll(function: &Function, cfg: &Cfg) -> FxHashSet<(Bloc
         }
     }
     jumps
+}
+
+/// Whether a loop is left at one place only, by comparing a number that its rounds count with one that they do not change.
+fn counts(function: &Function, own: &FxHashSet<Block>) -> bool {
+    let is_exit = |&&b: &&Block| function.block(b).term.edges().any(|edge| !own.contains(&edge.block));
+    let mut exits = own.iter().filter(is_exit);
+    let (Some(&exit), None) = (exits.next(), exits.next()) else { return false };
+    let Terminator::Branch { cond, .. } = function.block(exit).term else { return false };
+    let insts = || own.iter().flat_map(|&b| &function.block(b).insts);
+    let definition = |v: Value| insts().find(|inst| inst.result == Some(v));
+    let is_param = |v: Value| own.iter().any(|&b| function.block(b).params.contains(&v));
+    // A parameter of the loop, or its next value.
+    let is_count = |v: Value| match definition(v) {
+        None => is_param(v),
+        Some(Inst { op: InstOp::Op(Op::Add | Op::Sub), args, .. }) => args.iter().any(|&a| is_param(a)),
+        Some(_) => false,
+    };
+    let is_outside = |v: Value| definition(v).is_none() && !is_param(v);
+    match definition(cond) {
+        Some(Inst { op: InstOp::Op(op), args, .. }) if op.is_comparison() => {
+            (is_count(args[0]) && is_outside(args[1])) || (is_outside(args[0]) && is_count(args[1]))
+        }
+        _ => false,
+    }
 }
 
 /// The suffix of a jump back in a loop that LLVM shall unroll.
@@ -266,7 +293,7 @@ pub(crate) fn get(
     let Some(prim) = f.e.module.types.as_prim(ty) else {
         let ty = f.e.module.types.display(ty);
         let message = format!("code for GPUs cannot get a value of type `{ty}` of another lane");
-        return Err(Box::new(limitation::error(f.function.span, message, "get its parts one by one")));
+        return Err(Box::new(limitation::error(place(f, result), message, "get its parts one by one")));
     };
     let (register, value) = (number_text(prim, None), f.op(value));
     let int = format!("i{}", if prim == Prim::Bool { 1 } else { prim.bits() });
@@ -299,30 +326,65 @@ pub(crate) fn get(
 
 /// Memory of the block: a variable of the module.
 fn shared(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<String> {
-    let span = f.function.span;
+    let span = place(f, result);
     let Some(bytes) = f.function.as_bits(args[0]) else {
         return Err(Box::new(bad_shared_memory::unknown(span)));
     };
-    f.shared_bytes = f.shared_bytes.saturating_add(bytes);
-    if f.shared_bytes > MAX_SHARED {
-        return Err(Box::new(bad_shared_memory::too_much(span, f.shared_bytes, MAX_SHARED, "one of this GPU")));
+    let (offset, all) = (f.shared_bytes, reserved(f));
+    f.shared_bytes = f.shared_bytes.saturating_add(bytes).next_multiple_of(16);
+    let most = MAX_SHARED[usize::from(is_amd(f))];
+    if f.shared_bytes > most {
+        return Err(Box::new(bad_shared_memory::too_much(span, f.shared_bytes, most, "one of this GPU")));
+    }
+    if all > MAX_DECLARED && !is_amd(f) {
+        let of_block = "nyala_memory_of_block";
+        f.e.declare(of_block, || format!("@{of_block} = external addrspace(3) global [0 x i8], align 16"));
+        let place = format!("getelementptr (i8, ptr addrspace(3) @{of_block}, i64 {offset})");
+        return Ok(format!("addrspacecast (ptr addrspace(3) {place} to ptr)"));
     }
     let align = match f.e.module.types.kind(f.ty(result)) {
         TyKind::Ptr { .. } => 16,
         _ => return Err(bug("memory of the block that is no address")),
     };
-    let (function, wanted) = (f.e.internal_name(f.func), f.function.name(result));
+    let wanted = f.function.name(result);
     let wanted = if wanted.is_empty() { "shared" } else { wanted };
-    let name = quote(&format!("{}.{wanted}.{}", function.trim_matches(['@', '"']), result.idx()));
-    let _ = writeln!(f.e.out, "{name} = internal addrspace(3) global [{bytes} x i8] undef, align {align}");
+    let name = block_variable(f, result, wanted, &format!("[{bytes} x i8]"), align);
     Ok(format!("addrspacecast (ptr addrspace(3) {name} to ptr)"))
 }
 
+/// The bytes of a block's memory that the function reserves, as the runtime counts them.
+fn reserved(f: &FunctionEmitter) -> u64 {
+    let shared = |inst: &&Inst| f.e.module.lane_op(inst).is_some_and(|(op, _)| op == LaneOp::Shared);
+    let insts = f.function.blocks.iter().flat_map(|b| &b.insts).filter(shared);
+    let bytes = insts.filter_map(|inst| f.function.as_bits(*inst.args.first()?));
+    bytes.fold(0, |sum, bytes| sum.saturating_add(bytes.saturating_add(15) & !15))
+}
+
+/// A variable in memory of the block, for the operation with this result.
+pub(crate) fn block_variable(f: &mut FunctionEmitter, result: Value, wanted: &str, ty: &str, align: u32) -> String {
+    let function = f.e.internal_name(f.func);
+    let name = quote(&format!("{}.{wanted}.{}", function.trim_matches(['@', '"']), result.idx()));
+    let _ = writeln!(f.e.out, "{name} = internal addrspace(3) global {ty} undef, align {align}");
+    name
+}
+
+/// The place of an operation in the source, with the calls that were unfolded around it.
+fn place(f: &FunctionEmitter, result: Value) -> Span {
+    let mut insts = f.function.blocks.iter().flat_map(|b| &b.insts);
+    let own = insts.find(|inst| inst.result == Some(result)).map(|inst| inst.span);
+    own.filter(|span| !span.is_none()).unwrap_or(f.function.span)
+}
+
 /// An error for an operation among lanes that the target lacks.
-pub(crate) fn unsupported(f: &FunctionEmitter, (op, scope): (LaneOp, Scope), on: &str) -> Box<Diagnostic> {
+pub(crate) fn unsupported(
+    f: &FunctionEmitter,
+    (op, scope): (LaneOp, Scope),
+    result: Value,
+    on: &str,
+) -> Box<Diagnostic> {
     let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
     let message = format!("code for {on} cannot have `{}`, an operation among {among}", op.name());
-    Box::new(limitation::error(f.function.span, message, "exchange the values through memory of the block"))
+    Box::new(limitation::error(place(f, result), message, "exchange the values through memory of the block"))
 }
 
 /// The scope of an atomic operation or a fence, for LLVM; without it the whole system takes part.
@@ -339,8 +401,47 @@ pub(crate) fn sync_scope(f: &FunctionEmitter, scope: Option<Value>) -> &'static 
     }
 }
 
+/// Fast exponentials and logarithms are instructions of NVIDIA's GPUs, of powers of two. Those of other functions err without
+/// bound: angles of large numbers, powers of negative ones.
+fn fast_math(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -> Option<String> {
+    if !f.is_fast() || prim != Prim::F32 || is_amd(f) {
+        return None;
+    }
+    let (is_exponential, scale) = match op {
+        Op::Exp => (true, std::f32::consts::LOG2_E),
+        Op::Exp2 => (true, 1.0),
+        Op::Log => (false, std::f32::consts::LN_2),
+        Op::Log2 => (false, 1.0),
+        Op::Log10 => (false, std::f32::consts::LOG10_2),
+        _ => return None,
+    };
+    let scaled = |f: &mut FunctionEmitter, value: String| {
+        if scale == 1.0 {
+            return value;
+        }
+        // LLVM writes numbers of single precision as those of double precision with the same value.
+        let (product, bits) = (f.temp(), f64::from(scale).to_bits());
+        f.line(format_args!("{product} = fmul nnan ninf nsz contract float {value}, 0x{bits:016X}"));
+        product
+    };
+    let value = values[0].clone();
+    Some(match is_exponential {
+        true => {
+            let power = scaled(f, value);
+            call(f, "float", "llvm.nvvm.ex2.approx.f", &[format!("float {power}")])
+        }
+        false => {
+            let logarithm = call(f, "float", "llvm.nvvm.lg2.approx.f", &[format!("float {value}")]);
+            scaled(f, logarithm)
+        }
+    })
+}
+
 /// Calls a math function on a number of single or double precision; returns the result.
 pub(crate) fn math(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -> Result<String> {
+    if let Some(result) = fast_math(f, op, prim, values) {
+        return Ok(result);
+    }
     if f.e.options.libdevice.is_some() {
         let symbol = format!("{LIBDEVICE}{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
         return Ok(call_math(f, &symbol, prim, None, values, ""));

@@ -112,7 +112,7 @@ pub(crate) fn lanes(
         LaneOp::Id if in_warp => read_register(f, "laneid"),
         LaneOp::Width if in_warp => read_register(f, "warpsize"),
         LaneOp::Ballot | LaneOp::Get | LaneOp::Id | LaneOp::Width | LaneOp::Compact | LaneOp::Shared => {
-            return Err(unsupported(f, (op, scope), "NVIDIA's GPUs"));
+            return Err(unsupported(f, (op, scope), result, "NVIDIA's GPUs"));
         }
     })
 }

@@ -136,7 +136,7 @@ fn lanes(f: &mut FunctionEmitter, op: LaneOp, scope: Scope, inst: &Inst) -> Resu
     if let (Scope::Block, LaneOp::Any | LaneOp::All | LaneOp::Count, Some(&holds)) = (scope, op, inst.args.first()) {
         return vote(f, op, holds).map(Some);
     }
-    if scope == Scope::Block || !f.e.is_vulkan() {
+    if scope == Scope::Block {
         return Err(lacks(f));
     }
     let (short, bool_ty) = (f.e.int(32), f.e.bool_ty());

@@ -33,6 +33,7 @@ pub(crate) fn arguments(f: &mut FunctionEmitter, parameters: &mut Vec<Instructio
         return Ok(Vec::new());
     }
     let function = f.function;
+    let read_only = nyala_flat::read_only(f.e.module, f.func).params;
     let mut tys = Vec::new();
     for &param in &function.blocks[0].params {
         let ty = function.ty(param);
@@ -54,6 +55,10 @@ pub(crate) fn arguments(f: &mut FunctionEmitter, parameters: &mut Vec<Instructio
             let value = f.read(Address { word, space: 5, arena: None }, ty)?;
             (pointer, value)
         } else {
+            if read_only.contains(&param) {
+                let no_write = Operand::FunctionParameterAttribute(FunctionParameterAttribute::NoWrite);
+                f.e.decorate(id, Decoration::FuncParamAttr, vec![no_write]);
+            }
             (f.ty(param)?, id)
         };
         parameters.push(Instruction::new(Code::FunctionParameter, Some(word), Some(id), Vec::new()));

@@ -109,8 +109,11 @@ impl Code {
 pub fn emit(module: &Module, flavor: Flavor) -> std::result::Result<Code, Box<Diagnostic>> {
     let mut module = module.clone();
     let library = match flavor {
-        // The functions of `GLSL.std.450` are too coarse, or missing. What is fast takes the device's own.
-        Flavor::Vulkan => nyala_flat::link_math(&mut module, &|_, _, inst| !inst.fast).map_err(bug)?,
+        // The functions of `GLSL.std.450` are too coarse, or missing. What is fast takes the device's own, if there is one.
+        Flavor::Vulkan => {
+            let wants = |op, prim, inst: &nyala_flat::Inst| !inst.fast || !math::is_of_glsl(op, prim);
+            nyala_flat::link_math(&mut module, &wants).map_err(bug)?
+        }
         Flavor::OpenCl => nyala_flat::MathFunctions::default(),
     };
     nyala_flat::make_loops(&mut module)?;

@@ -87,10 +87,16 @@ fn of_glsl_narrow(op: Op) -> Option<u32> {
 /// A math function, on numbers or lane by lane.
 pub(crate) fn function(f: &mut FunctionEmitter, op: Op, inst: &Inst, result: Value) -> Result<Word> {
     let fast = inst.fast;
-    lane_wise(f, &inst.args, result, &|f, prim, words| match fast {
+    lane_wise(f, &inst.args, result, &|f, prim, words| match fast && (!f.e.is_vulkan() || is_of_glsl(op, prim)) {
         true => one(f, op, prim, words, true),
         false => exact(f, op, prim, words),
     })
+}
+
+/// Whether drivers of Vulkan have a function, if only a coarse one.
+pub(crate) fn is_of_glsl(op: Op, prim: Prim) -> bool {
+    let is_narrow = || prim != Prim::F64 && (op == Op::Log10 || of_glsl_narrow(op).is_some());
+    matches!(op, Op::Fmin | Op::Fmax | Op::Round | Op::Copysign) || of_glsl(op).is_some() || is_narrow()
 }
 
 /// By a function of the library, if it has one.

@@ -161,7 +161,12 @@ impl<'m> Emitter<'m> {
     fn finish(mut self) -> Result<dr::Module> {
         let (addressing, memory, version) = match self.flavor {
             Flavor::Vulkan => (spirv::AddressingModel::PhysicalStorageBuffer64, spirv::MemoryModel::GLSL450, (1, 6)),
-            Flavor::OpenCl => (spirv::AddressingModel::Physical64, spirv::MemoryModel::OpenCL, (1, 2)),
+            Flavor::OpenCl => {
+                // The operations among the lanes of a subgroup, as the extensions `cl_khr_subgroup_…` have them.
+                let has_lanes = self.capabilities.contains(&(Capability::GroupNonUniform as u32));
+                let version = if has_lanes { (1, 3) } else { (1, 2) };
+                (spirv::AddressingModel::Physical64, spirv::MemoryModel::OpenCL, version)
+            }
         };
         self.out.capabilities = self
             .capabilities

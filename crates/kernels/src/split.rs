@@ -554,8 +554,17 @@ fn call_runtime(
     fb.call(runtime, &[number, inst.args[0], descriptor, env], &[]);
 }
 
+/// The bytes of memory of a block that a kernel reserves, as far as they are known. Each reservation begins at a multiple of 16.
+fn bytes_of_block(module: &Module, kernel: Func) -> u64 {
+    let function = module.func(kernel);
+    let shared = |inst: &&Inst| module.lane_op(inst).is_some_and(|(op, _)| op == LaneOp::Shared);
+    let insts = function.blocks.iter().flat_map(|b| &b.insts).filter(shared);
+    let bytes = insts.filter_map(|inst| function.as_bits(*inst.args.first()?));
+    bytes.fold(0, |sum, bytes| sum.saturating_add(bytes.saturating_add(15) & !15))
+}
+
 /// The record of a launch that the runtime reads: code, name, place, number of arguments, and of each its offset in the environment,
-/// size, and kind with alignment.
+/// size, and kind with alignment; the memory of a block.
 fn descriptor(
     module: &mut Module,
     env_ty: Ty,
@@ -592,9 +601,9 @@ fn descriptor(
     let texts_ty = module.types.array(ptr, texts.len() as u64);
     let texts = Global { name: "panics".into(), ty: texts_ty, mutable: false, space: 0, init: Init::Parts(texts) };
     let texts = module.add_global(texts);
-    let ty = module.types.tuple(&[ptr, ptr, ptr, ptr, ptr, u64, u64]);
+    let ty = module.types.tuple(&[ptr, ptr, ptr, ptr, ptr, u64, u64, u64]);
     let addresses = [code, name, place, table, texts].map(|g| Init::Global(g, 0));
-    let counts = [n_args, n_panics].map(Init::Bits);
+    let counts = [n_args, n_panics, bytes_of_block(module, kernel)].map(Init::Bits);
     let init = Init::Parts(addresses.into_iter().chain(counts).collect());
     (module.add_global(Global { name: "kernel".into(), ty, mutable: false, space: 0, init }), ty)
 }

@@ -13,7 +13,7 @@ use crate::system::nyala_time_ns;
 use crate::threads::{nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{Mutex, PoisonError};
 
 /// Reports why a function failed.
@@ -50,11 +50,16 @@ pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
     names.entry(device).or_insert_with(|| CString::new(name).unwrap_or_default()).as_ptr()
 }
 
-/// Whether the device has a feature with this name; none has any.
+/// Whether the device has a feature with this name.
+///
+/// # Safety
+/// The name is null or a text that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub extern "C" fn anydsl_device_check_feature_support(device: i32, _feature: *const c_char) -> bool {
-    or_report("anydsl_device_check_feature_support", Device::find(device));
-    false
+pub unsafe extern "C" fn anydsl_device_check_feature_support(device: i32, feature: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    let name = if feature.is_null() { c"" } else { unsafe { CStr::from_ptr(feature) } };
+    let has = Device::find(device).and_then(|d| d.platform.has_feature(d.number, &name.to_string_lossy()));
+    or_report("anydsl_device_check_feature_support", has).unwrap_or(false)
 }
 
 macro_rules! allocations {

@@ -46,6 +46,8 @@ pub struct Kernel {
     panics: *const [*const c_char; 2],
     n_args: u64,
     n_panics: u64,
+    /// Bytes of memory of the block.
+    shared: u64,
 }
 
 /// A kernel that may have noted a panic: the address of its note on the device.
@@ -216,6 +218,7 @@ unsafe fn launch(
             kernel: name,
             blocks: blocks.map(|n| n as usize),
             block: [numbers[3], numbers[4], numbers[5]].map(|n| n as usize),
+            shared: (*kernel).shared as usize,
             args: table.iter().map(arg).collect::<Result<_, Error>>()?,
         };
         crate::interrupts::launched((*kernel).name, (*kernel).place);

@@ -17,6 +17,7 @@ mod kept;
 mod levelzero;
 mod missing;
 mod opencl;
+mod ranges;
 mod vulkan;
 
 pub(crate) use driver::check as check_library;
@@ -34,6 +35,10 @@ pub(crate) const NAMES: [&str; 8] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Lev
 
 /// How many platforms have a number.
 pub const N_PLATFORMS: i32 = NAMES.len() as i32;
+
+/// Features that have the same names on all platforms: floats of 16 and of 64 bits, atomic operations on integers of 64 bits,
+/// operations among the lanes of a subgroup.
+pub(crate) const FEATURES: [&str; 4] = ["fp16", "fp64", "int64_atomics", "subgroups"];
 
 /// Why something failed, for people.
 pub(crate) type Error = String;
@@ -59,6 +64,8 @@ pub(crate) struct Launch<'a> {
     pub blocks: [usize; 3],
     /// Extents of a block; none is 0.
     pub block: [usize; 3],
+    /// Bytes of memory of a block that the kernel reserves.
+    pub shared: usize,
     pub args: Vec<Arg<'a>>,
 }
 
@@ -83,6 +90,12 @@ pub(crate) trait Platform: Sync {
 
     /// The device's name.
     fn device_name(&self, device: usize) -> Result<String, Error>;
+
+    /// Whether the device has a feature: one of [`FEATURES`], or one by a name that only its platform knows.
+    fn has_feature(&self, device: usize, name: &str) -> Result<bool, Error> {
+        self.device_name(device)?;
+        Ok(FEATURES.contains(&name))
+    }
 
     /// Allocates memory, its contents undefined.
     fn alloc(&self, device: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error>;

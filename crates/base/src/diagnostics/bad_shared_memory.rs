@@ -1,7 +1,7 @@
 //! Memory of a block is reserved where there is no block, or in a size that a block cannot have.
 //!
 //! `reserve_shared` gives the work items of a block memory that they have in common, as long as the block runs. Outside of a kernel there
-//! is no block. Its size is in bytes, not negative, at most what the device has (48 KiB on NVIDIA's and AMD's GPUs), and known when the
+//! is no block. Its size is in bytes, not negative, at most what the device has (227 KiB on NVIDIA's GPUs, 64 KiB on AMD's), and known when the
 //! kernel is compiled.
 //!
 //! ```impala

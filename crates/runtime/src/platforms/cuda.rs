@@ -7,7 +7,7 @@
 use super::allocations::Allocations;
 use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::kept::Kept;
-use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
+use super::{Arg, Error, FEATURES, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use cudarc::nvrtc;
@@ -16,6 +16,9 @@ use std::sync::MutexGuard;
 
 /// All devices that the driver lists, in its order.
 pub(crate) struct Cuda;
+
+/// Bytes of memory of a block that the code of a kernel declares; with more, none is declared.
+const MAX_DECLARED: usize = 48 << 10;
 
 /// Launches whose times are kept until somebody waits.
 const MAX_EVENTS: usize = 1024;
@@ -254,6 +257,14 @@ impl Platform for Cuda {
         result::device::get_name(device.device).map_err(|e| text("cuDeviceGetName", e))
     }
 
+    /// Architectures, `sm_80`, are features of those and of newer ones.
+    fn has_feature(&self, number: usize, name: &str) -> Result<bool, Error> {
+        let device = device(number)?;
+        let number = |arch: &str, prefix: &str| arch.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok());
+        let is_older = number(name, "sm_").is_some_and(|wanted| number(&device.arch, "compute_") >= Some(wanted));
+        Ok(is_older || FEATURES.contains(&name))
+    }
+
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
         let mut device = device(number)?;
         let bytes = size.max(1);
@@ -325,12 +336,22 @@ impl Platform for Cuda {
         if device.events.len() >= MAX_EVENTS {
             device.finish(None)?;
         }
+        // More than this is not declared by the kernel's code, but given to the launch.
+        let shared = if launch.shared > MAX_DECLARED { launch.shared } else { 0 };
+        if shared > 0 {
+            use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the kernel is loaded.
+            let allowed = unsafe {
+                sys::cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared as i32)
+            };
+            allowed.result().map_err(|e| text(&format!("{shared} bytes of memory of a block"), e))?;
+        }
         let extents = |n: [usize; 3]| (n[0] as u32, n[1] as u32, n[2] as u32);
         let start = device.mark(at.number)?;
         // SAFETY: the arguments are what the kernel takes, by the caller's promise; the driver copies them.
         let launched = unsafe {
             let (grid, block) = (extents(launch.blocks), extents(launch.block));
-            result::launch_kernel(kernel, grid, block, 0, stream, &mut params)
+            result::launch_kernel(kernel, grid, block, shared as u32, stream, &mut params)
         };
         let [x, y, z] = launch.block;
         launched.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?;

@@ -501,6 +501,11 @@ impl Platform for Hsa {
         Ok(DEVICES.lock(number)?.name.clone())
     }
 
+    /// The architecture is a feature, too.
+    fn has_feature(&self, number: usize, name: &str) -> Result<bool, Error> {
+        Ok(DEVICES.lock(number)?.arch == name || super::FEATURES.contains(&name))
+    }
+
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
         let mut device = DEVICES.lock(number)?;
         let is_host = memory != Memory::Device;

@@ -448,6 +448,12 @@ impl Platform for LevelZero {
         Ok(DEVICES.lock(number)?.name.clone())
     }
 
+    /// Not all of Intel's GPUs have the others.
+    fn has_feature(&self, number: usize, name: &str) -> Result<bool, Error> {
+        self.device_name(number)?;
+        Ok(["fp16", "subgroups"].contains(&name))
+    }
+
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
         let mut device = DEVICES.lock(number)?;
         let (own, host) =

@@ -191,9 +191,14 @@ impl Device {
         Ok(program)
     }
 
+    /// The names of the device's extensions.
+    fn extensions(&self) -> String {
+        cl_device::get_device_data(self.id, cl_device::CL_DEVICE_EXTENSIONS).map(words).unwrap_or_default()
+    }
+
     /// Reports an extension that a text cannot do without and the device lacks.
     fn look_for_extensions(&self, text: &str) -> Result<(), Error> {
-        let known = cl_device::get_device_data(self.id, cl_device::CL_DEVICE_EXTENSIONS).map(words).unwrap_or_default();
+        let known = self.extensions();
         let lacks = |extension: &str| !known.split_whitespace().any(|word| word == extension);
         match extensions(text).find(|extension| lacks(extension)) {
             None => Ok(()),
@@ -318,6 +323,19 @@ impl Loads for Device {
 impl Platform for OpenCl {
     fn n_devices(&self) -> Result<usize, Error> {
         DEVICES.count()
+    }
+
+    /// Extensions are features by their names. Floats of 16 bits need none.
+    fn has_feature(&self, number: usize, name: &str) -> Result<bool, Error> {
+        let known = DEVICES.lock(number)?.extensions();
+        let needs: &[&str] = match name {
+            "fp16" => &[],
+            "fp64" => &["cl_khr_fp64"],
+            "int64_atomics" => &["cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"],
+            "subgroups" => &["cl_khr_subgroups"],
+            name => &[name],
+        };
+        Ok(needs.iter().all(|need| known.split_whitespace().any(|word| word == *need)))
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {

@@ -13,6 +13,7 @@
 use super::allocations::Allocations;
 use super::devices::{Devices, symbol, working};
 use super::kept::Kept;
+use super::ranges::Ranges;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use crate::system::nyala_time_ns;
 use ash::vk;
@@ -30,6 +31,10 @@ const MAX_LAUNCHES: usize = 512;
 const MAX_PUSHED: usize = 128;
 /// Bytes that are copied at once by way of the host.
 const STAGING: usize = 1 << 24;
+/// Bytes of a pool. Drivers have limits on how many allocations there are, 4096 at least.
+const POOL: usize = 1 << 24;
+/// Larger allocations are buffers of their own.
+const MAX_PART: usize = 1 << 20;
 
 /// Instructions and operands of SPIR-V that the runtime reads.
 mod code {
@@ -48,13 +53,22 @@ mod code {
     pub const ROUND_TO_NEAREST: (u32, u32) = (4467, 4462);
 }
 
-/// Memory that a program or the runtime allocated.
+/// Memory that a program or the runtime allocated, or a pool.
 struct Allocation {
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
     /// Where the host sees it; 0 if it does not.
     mapped: usize,
     address: u64,
+    /// Where it begins in the buffer, and the size of the part; of a whole buffer, 0 and 0.
+    part: (u64, u64),
+}
+
+/// A buffer of which small allocations are parts.
+struct Pool {
+    whole: Allocation,
+    is_mapped: bool,
+    ranges: Ranges,
 }
 
 /// Facts on a kernel from its code: where its arguments are, how many bytes they have, and the memory of a block.
@@ -91,6 +105,7 @@ struct Device {
     is_shared: bool,
     abilities: Abilities,
     memory: Allocations<Allocation>,
+    pools: Vec<Pool>,
     staging: Option<Allocation>,
     modules: HashMap<usize, (vk::ShaderModule, HashMap<String, Note>)>,
     pipelines: HashMap<(usize, String, [u32; 3]), vk::Pipeline>,
@@ -304,6 +319,7 @@ impl Device {
                 is_shared: is_mapped && !staged,
                 abilities: abilities(&has, &has11, &has12, &subgroups, &floats, limits),
                 memory: Allocations::new(),
+                pools: Vec::new(),
                 staging: None,
                 modules: HashMap::new(),
                 pipelines: HashMap::new(),
@@ -313,7 +329,26 @@ impl Device {
         }
     }
 
-    fn create(&self, size: usize, is_mapped: bool) -> Result<Allocation, Error> {
+    /// Memory, its contents undefined: a part of a pool, or a buffer.
+    fn create(&mut self, size: usize, is_mapped: bool) -> Result<Allocation, Error> {
+        if size > MAX_PART {
+            return self.create_buffer(size, is_mapped);
+        }
+        let part = |pool: &mut Pool| {
+            let offset = pool.ranges.take(size as u64)?;
+            let Allocation { buffer, memory, mapped, address, .. } = pool.whole;
+            let mapped = if mapped == 0 { 0 } else { mapped + offset as usize };
+            Some(Allocation { buffer, memory, mapped, address: address + offset, part: (offset, size as u64) })
+        };
+        if let Some(found) = self.pools.iter_mut().filter(|pool| pool.is_mapped == is_mapped).find_map(part) {
+            return Ok(found);
+        }
+        let Ok(whole) = self.create_buffer(POOL, is_mapped) else { return self.create_buffer(size, is_mapped) };
+        self.pools.push(Pool { whole, is_mapped, ranges: Ranges::new(POOL as u64) });
+        self.pools.last_mut().and_then(part).ok_or_else(|| format!("cannot allocate {size} bytes"))
+    }
+
+    fn create_buffer(&self, size: usize, is_mapped: bool) -> Result<Allocation, Error> {
         let failed = |e| text(&format!("cannot allocate {size} bytes"), e);
         let usage = vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS
             | vk::BufferUsageFlags::STORAGE_BUFFER
@@ -355,12 +390,16 @@ impl Device {
             })?;
             let info = vk::BufferDeviceAddressInfo::default().buffer(buffer);
             let address = self.device.get_buffer_device_address(&info);
-            Ok(Allocation { buffer, memory, mapped: mapped as usize, address })
+            Ok(Allocation { buffer, memory, mapped: mapped as usize, address, part: (0, 0) })
         }
     }
 
-    /// Frees what [`Device::create`] made; no kernel uses it.
-    fn destroy(&self, allocation: Allocation) {
+    /// Frees what [`Device::create`] made; no kernel uses it. Pools stay.
+    fn destroy(&mut self, allocation: Allocation) {
+        if let Some(pool) = self.pools.iter_mut().find(|pool| pool.whole.buffer == allocation.buffer) {
+            pool.ranges.give(allocation.part.0, allocation.part.1);
+            return;
+        }
         // SAFETY: both are the device's, and used by nobody.
         unsafe {
             self.device.destroy_buffer(allocation.buffer, None);
@@ -524,7 +563,7 @@ impl Device {
         while done < size {
             let n = STAGING.min(size - done);
             let place = self.memory.find(address + done as u64, n)?;
-            let (buffer, at) = (place.known.buffer, place.offset as u64);
+            let (buffer, at) = (place.known.buffer, place.known.part.0 + place.offset as u64);
             let Some(staging) = &self.staging else { return Err("no memory to copy by".into()) };
             let (piece, seen) = (staging.buffer, staging.mapped as *mut u8);
             // SAFETY: the piece has so many bytes, and so has the host's memory.
@@ -623,6 +662,20 @@ fn abilities(
 impl Platform for Vulkan {
     fn n_devices(&self) -> Result<usize, Error> {
         DEVICES.count()
+    }
+
+    fn has_feature(&self, number: usize, name: &str) -> Result<bool, Error> {
+        let device = DEVICES.lock(number)?;
+        // Capabilities of SPIR-V.
+        let needs: &[u32] = match name {
+            "fp16" => &[9],
+            "fp64" => &[10],
+            "int64_atomics" => &[12],
+            "subgroups" => &[61, 62, 64, 65],
+            _ => return Ok(false),
+        };
+        let has = |need: &u32| device.abilities.capabilities.iter().any(|c| c.0 == *need && c.1);
+        Ok(needs.iter().all(has))
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {

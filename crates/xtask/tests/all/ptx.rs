@@ -1,6 +1,6 @@
 //! PTX of kernels: what stands in it, and what is an error. NVIDIA's assembler is not needed.
 
-use crate::common::{Folder, RunToEnd, nyala, root, skip, skip_here, stderr};
+use crate::common::{Folder, RunToEnd, nyala, root, skip, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,12 +13,13 @@ const HEAD: &str = "extern \"thorin\" {
 }
 extern \"device\" {
     fn \"threadIdx_x\" thread() -> i32; fn \"blockIdx_x\" block() -> i32; fn \"__syncthreads\" wait() -> ();
-    fn \"sinf\" sin_f(f32) -> f32; fn \"expf\" exp_f(f32) -> f32; fn \"fminf\" min_f(f32, f32) -> f32; fn \"sqrtf\" root(f32) -> f32;
+    fn \"sinf\" sin_f(f32) -> f32; fn \"expf\" exp_f(f32) -> f32; fn \"logf\" log_f(f32) -> f32; fn \"fminf\" min_f(f32, f32) -> f32; fn \"sqrtf\" root(f32) -> f32;
     fn \"pow\" pow_d(f64, f64) -> f64;
     fn \"llvm.nvvm.cp.async.wait.all\" wait_for_copies() -> ();
     fn \"llvm.nvvm.wgmma.fence.sync.aligned\" order_products() -> ();
     fn \"llvm.nvvm.no.such.thing\" nothing() -> ();
 }
+fn @put(restrict to: &mut [f32], from: &[f32], i: i32) -> () { to(i) = from(i) * 2f }
 extern fn run(a: &mut [f32], b: &[f32], n: i32) -> () {
     for cuda(0, (n, 1, 1), (64, 1, 1)) { let i = block() * 64 + thread(); BODY }
 }
@@ -50,6 +51,28 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
         &["atom.global.add", "fence.sc.gpu"],
         &[".sys"],
     ),
+    // Memory that the kernel does not write: promised by `restrict`, not where it may be written all the same.
+    ("put(a, b, i);", &[], &["ld.global.nc.b32"], &[]),
+    ("a(i) = b(i);", &[], &["ld.global.b32"], &[".nc"]),
+    ("put(a, a, i);", &[], &["ld.global.b32"], &[".nc"]),
+    ("put(a, b, i); a(2 * i) = 0f;", &[], &["ld.global.b32"], &[".nc"]),
+    ("put(a, b, i); atomic(1u, a as &mut i32, 1, 2u, \"device\");", &[], &["ld.global.b32"], &[".nc"]),
+    ("put(a, b, i); fence(4u, \"device\");", &[], &["ld.global.b32"], &[".nc"]),
+    ("put(a, b, i); let s = reserve_shared[f32](64); s(thread()) = 1f; wait();", &[], &["ld.global.nc.b32"], &[]),
+    // With the host.
+    ("a(i) = 1f; fence(7u, \"\");", &[], &["fence.sc.sys"], &[".gpu"]),
+    ("a(0) = pow_d(b(0) as f64, b(1) as f64) as f32;", &[], &["mul.rn.f64"], &["extern"]),
+    // Instructions for fast exponentials and logarithms.
+    ("a(i) = @fast { exp_f(b(i)) };", &[], &["ex2.approx.f32"], &["fma"]),
+    ("a(i) = @fast { log_f(b(i)) };", &[], &["lg2.approx.f32"], &["fma"]),
+    // Loops that count are unrolled, loops that end by what they compute are not.
+    ("let mut s = 0f; for k in range(0, n) { s += b(k) } a(i) = s;", &[], &[".pragma \"nounroll\""], &[]),
+    (
+        "let mut s = 1f; let mut k = 0; while k < n && s < 100f { s = s * s + b(0); k++ } a(i) = s;",
+        &[],
+        &["mul.rn.f32"],
+        &[".pragma \"nounroll\""],
+    ),
     ("let mut s = 0f; for k in range(0, 4) { s += b(4 * i + k) } a(i) = s;", &["-O0"], &[".entry run_kernel"], &[]),
     // Assembly in LLVM's and in CUDA's notation.
     (
@@ -68,6 +91,16 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
     ("order_products(); a(i) = 1f;", &["--cuda", "sm_90a"], &[".target sm_90a", "wgmma.fence.sync.aligned"], &[]),
 ];
 
+/// The same for CUDA C++.
+const SOURCES: &[(&str, Texts)] = &[
+    ("put(a, b, i);", &["float *a, float *__restrict__ b"]),
+    ("a(i) = b(i);", &["float *a, float *b"]),
+    (
+        "atomic(1u, a as &mut i32, 1, 2u, \"\"); atomic(6u, a as &mut i32, 1, 2u, \"device\"); fence(7u, \"\");",
+        &["atomicAdd_system(", "atomicXor(", "__threadfence_system();"],
+    ),
+];
+
 /// For each body and options the error.
 const ERRORS: &[(&str, Texts, &str)] = &[
     (
@@ -79,14 +112,9 @@ const ERRORS: &[(&str, Texts, &str)] = &[
     ("nothing();", &[], "there is no `llvm.nvvm.no.such.thing`"),
     ("nothing();", &["--device", "host"], "code of the CPU calls `llvm.nvvm.no.such.thing`, an operation of GPUs"),
     (
-        "a(0) = pow_d(b(0) as f64, 2.0) as f32;",
+        "let s = reserve_shared[f32](60000); a(0) = s(i);",
         &[],
-        "error[no-libdevice]: PTX needs NVIDIA's libdevice for `pow`, and it was not found",
-    ),
-    (
-        "let s = reserve_shared[f32](20000); a(0) = s(i);",
-        &[],
-        "a kernel reserves 80000 bytes of memory of the block, and one of this GPU has at most 49152",
+        "a kernel reserves 240000 bytes of memory of the block, and one of this GPU has at most 232448",
     ),
     ("a(0) = 1f;", &["--cuda", "sm_60"], "known are sm_100, "),
 ];
@@ -99,12 +127,6 @@ fn emit(folder: &Folder, body: &str, options: &[&str], stage: &str) -> std::proc
     nyala(&args, 60)
 }
 
-/// Whether NVIDIA's math functions may be found.
-fn has_toolkit() -> bool {
-    let is_named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].iter().any(|name| std::env::var_os(name).is_some());
-    is_named || ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"].iter().any(|folder| Path::new(folder).exists())
-}
-
 #[test]
 fn kernels_and_errors() {
     let folder = Folder::new("ptx");
@@ -115,15 +137,28 @@ fn kernels_and_errors() {
         has.iter().for_each(|t| assert!(text.contains(t), "{body} {options:?}: no `{t}` in\n{text}"));
         lacks.iter().for_each(|t| assert!(!text.contains(t), "{body} {options:?}: `{t}` in\n{text}"));
     }
+    for (body, has) in SOURCES {
+        let text = String::from_utf8_lossy(&emit(&folder, body, &[], "cuda").stdout).into_owned();
+        has.iter().for_each(|t| assert!(text.contains(t), "{body}: no `{t}` in\n{text}"));
+    }
     for (body, options, message) in ERRORS {
-        if has_toolkit() && message.contains("libdevice") {
-            skip_here(&format!("a machine without the CUDA toolkit, where it is an error: {message}"));
-            continue;
-        }
         let stage = if options.contains(&"host") { "asm" } else { "ptx" };
         let output = emit(&folder, body, options, stage);
         assert!(!output.status.success() && stderr(&output).contains(message), "{body}: {}", stderr(&output));
     }
+}
+
+/// A file in place of NVIDIA's library of math functions is named.
+#[test]
+fn libdevice_may_be_damaged() {
+    let folder = Folder::new("libdevice");
+    std::fs::create_dir_all(folder.path("nvvm/libdevice")).unwrap();
+    folder.write("nvvm/libdevice/libdevice.10.bc", "nothing");
+    let program = folder.write("kernel.impala", HEAD.replace("BODY", "a(i) = sin_f(b(i));"));
+    let mut emit = Command::new(crate::common::command());
+    emit.args(["emit", "--stage", "ptx"]).arg(program).env("CUDA_HOME", &folder.0);
+    let output = emit.run_to_end();
+    assert!(stderr(&output).contains("error[no-libdevice]: NVIDIA's libdevice in"), "{}", stderr(&output));
 }
 
 /// Programs with `std::nvidia`, each for the architecture in its name: instructions that their PTX has.

@@ -254,6 +254,41 @@ fn cuda() {
     CUDA.test();
 }
 
+/// More memory of a block than the code of a kernel declares is asked for at the launch; a device may have less.
+#[test]
+fn memory_of_a_block_for_cuda() {
+    let folder = Folder::new("large blocks");
+    if CUDA.make(&folder).is_none() {
+        skip("a C compiler");
+        return;
+    }
+    let program = "extern \"thorin\" {
+    fn cuda(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> ();
+    fn reserve_shared[T](i32) -> &mut[3] [T];
+}
+extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_synchronize(i32) -> (); fn anydsl_release(i32, &[i8]) -> (); }
+extern \"device\" { fn \"threadIdx_x\" thread() -> i32; fn \"__syncthreads\" barrier() -> (); }
+fn main() -> () {
+    let a = anydsl_alloc(1, 400i64) as &mut [f32];
+    for cuda(0, (64, 1, 1), (64, 1, 1)) {
+        let (s, t) = (reserve_shared[i8](7), reserve_shared[f32](SIZE));
+        s(thread() % 7) = thread() as i8;
+        t(thread()) = a(thread());
+        barrier();
+        a(thread()) = t(63 - thread()) + s(0) as f32;
+    }
+    anydsl_synchronize(1);
+    anydsl_release(1, a as &[i8]);
+}";
+    let cache = folder.path("cache");
+    for (size, status, printed) in [("5000", 0, "memory 0 + 0\n"), ("20000", 0, "shared 80016\n"), ("30000", 1, "")] {
+        folder.write("program.impala", program.replace("SIZE", size));
+        let (code, out, err) = CUDA.run(&folder, &cache, "");
+        assert!(code == Some(status) && out.contains(printed), "{size}: {out}\n{err}");
+        assert!(status == 0 || err.contains("120016 bytes of memory of a block: invalid argument"), "{err}");
+    }
+}
+
 #[test]
 fn hsa() {
     HSA.test();
