@@ -5,7 +5,7 @@
 //! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it. A dialect for ISPC's programs will
 //! come on top of it.
 //!
-//! **Parts.** Characters to tokens ([`lexer`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
+//! **Parts.** Characters to tokens ([`lexer`]), lines for the preprocessor ([`preprocess`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
 //!
 //! **Other code.** All functions that are not `static` can be called by Impala and C; those that are declared only are theirs. Arithmetic of signed
@@ -20,6 +20,7 @@ pub mod diagnostics;
 mod lexer;
 pub mod lower;
 pub mod parser;
+pub mod preprocess;
 pub mod syntax;
 mod types;
 

@@ -14,6 +14,7 @@
 //! What lanes read and write at addresses of their own is one access for each; lanes that are not active access a place that is nobody's.
 
 use super::*;
+use nyala_ir::layout;
 
 /// The most lanes of a vector in the graph.
 pub(super) const MAX_LANES: i64 = 64;
@@ -148,14 +149,13 @@ impl<'s> Lowerer<'s, '_> {
     /// `new` in lanes where the condition holds, `old` in others. Both have the type.
     pub(super) fn blend(&mut self, mask: Val, new: Val, old: Val, ty: Ty) -> Val {
         match *self.types.kind(ty) {
-            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => {
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => {
                 // A field may have lanes of its own, which the mask says nothing of.
                 let fits = self.w.types.as_vector(self.w.ty(mask)).is_some_and(|v| v.1 == n);
                 if fits { self.w.op(Op::Select, &[mask, new, old]) } else { new }
             }
-            Kind::Struct(_) => {
-                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-                let fields: Vec<Ty> = fields.into_iter().flatten().map(|f| f.ty).collect();
+            Kind::Struct(_) if self.types.as_struct(ty).is_none_or(|s| !s.is_union) => {
+                let fields = self.types.fields(ty);
                 let mut parts = Vec::new();
                 for (i, ty) in fields.into_iter().enumerate() {
                     let (new, old) = (self.w.extract(new, i as u64), self.w.extract(old, i as u64));
@@ -246,6 +246,39 @@ impl<'s> Lowerer<'s, '_> {
         Ok(found)
     }
 
+    /// The pointers to places of each lane.
+    pub(super) fn address_of_lanes(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
+        if self.types.is_varying(lanes.ty) {
+            let hint = "take a pointer to all lanes: `&a[0]`";
+            return Err(Box::new(limitation::not_supported(span, "addresses of single lanes", hint)));
+        }
+        let mut pointer = match lanes.at {
+            At::Addresses(val) => {
+                let ty = self.types.pointer(lanes.base, lanes.is_const);
+                (val, self.with_lanes(ty, lanes.n, span)?)
+            }
+            At::Index(base, index) => {
+                let ty = self.types.pointer(lanes.base, lanes.is_const);
+                let base = self.retyped(base, ty);
+                let long = self.numbers(Prim::I64, Some(lanes.n));
+                let ir = self.types.ir(long, self.w);
+                let index = if self.w.ty(index) == ir { index } else { self.w.op_ty(Op::Cast, ir, &[index]) };
+                self.moved((base, ty), (index, long), false, span)?
+            }
+        };
+        let mut ty = self.types.ir(lanes.base, self.w);
+        let mut bytes = 0u64;
+        for &field in &lanes.fields {
+            bytes = bytes.wrapping_add(layout::offset(&self.w.types, ty, field).unwrap_or(0));
+            ty = self.w.types.part(ty, field).unwrap_or(ty);
+        }
+        let words = self.w.ty(pointer.0);
+        let bytes = self.w.lit(words, bytes);
+        pointer.0 = self.w.op(Op::Add, &[pointer.0, bytes]);
+        let ty = self.types.pointer(lanes.ty, lanes.is_const);
+        Ok((pointer.0, self.with_lanes(ty, lanes.n, span)?))
+    }
+
     /// For an index that is a number and a literal in each lane, `i + seq<8>()`: the address at that number, and the literals. So the backend sees elements
     /// side by side.
     fn near(&mut self, base: Val, index: Val, to: Ty) -> Option<(Val, Vec<i64>)> {
@@ -291,14 +324,22 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
     pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
-        if self.types.is_varying(lanes.ty) {
-            let hint = "take a pointer to numbers";
-            return Err(Box::new(limitation::not_supported(span, "assignments to lanes of what has lanes", hint)));
+        let is_varying = self.types.is_varying(lanes.ty);
+        if is_varying && self.types.as_struct(lanes.ty).is_some() {
+            let hint = "assign the fields";
+            return Err(Box::new(limitation::not_supported(span, "assignments to lanes of structs with lanes", hint)));
         }
         let addresses = self.addresses(lanes, span)?;
         for (i, address) in addresses.into_iter().enumerate() {
             let number = self.w.lit_i32(i as i32);
-            let val = self.lane_of(val, ty, number);
+            let val = if is_varying {
+                // Of what has lanes itself, each lane has its own.
+                let old = self.load(address, span)?;
+                let new = self.w.op(Op::Extract, &[val, number]);
+                self.w.op(Op::Insert, &[old, number, new])
+            } else {
+                self.lane_of(val, ty, number)
+            };
             self.store(address, val, span)?;
         }
         Ok(())
@@ -307,7 +348,7 @@ impl<'s> Lowerer<'s, '_> {
     /// One lane of a value with lanes; other values are the same in all.
     pub(super) fn lane_of(&mut self, val: Val, ty: Ty, number: Val) -> Val {
         match *self.types.kind(ty) {
-            Kind::Varying(..) => self.w.op(Op::Extract, &[val, number]),
+            Kind::Varying(..) | Kind::VaryingFunction(..) => self.w.op(Op::Extract, &[val, number]),
             Kind::VaryingPointer { .. } => {
                 let bits = self.w.op(Op::Extract, &[val, number]);
                 let lane = self.types.lane(ty);
@@ -342,8 +383,7 @@ impl<'s> Lowerer<'s, '_> {
         match *self.types.kind(ty) {
             Kind::Array(of, n) => n.saturating_mul(self.n_parts(of)),
             Kind::Struct(_) => {
-                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-                fields.into_iter().flatten().fold(0, |sum, f| sum.saturating_add(self.n_parts(f.ty)))
+                self.types.fields(ty).into_iter().fold(0, |sum, ty| sum.saturating_add(self.n_parts(ty)))
             }
             _ => 1,
         }
@@ -358,11 +398,7 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A struct of the type `to`, of whose fields `part` gets the number, and the types in `from` and `to`.
     fn parts_of(&mut self, from: Ty, to: Ty, mut part: impl FnMut(&mut Self, u64, Ty, Ty) -> Val) -> Val {
-        let fields = |l: &Self, ty| -> Vec<Ty> {
-            let fields = l.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-            fields.into_iter().flatten().map(|f| f.ty).collect()
-        };
-        let (from, of_to) = (fields(self, from), fields(self, to));
+        let (from, of_to) = (self.types.fields(from), self.types.fields(to));
         let mut parts = Vec::new();
         for (i, (from, to)) in from.into_iter().zip(of_to).enumerate() {
             parts.push(part(self, i as u64, from, to));
@@ -375,7 +411,7 @@ impl<'s> Lowerer<'s, '_> {
     fn of_lanes(&mut self, vals: &[Val], lane: Ty, ty: Ty) -> Val {
         let ir = self.types.ir(ty, self.w);
         match *self.types.kind(ty) {
-            Kind::Varying(..) => self.w.op_ty(Op::Array, ir, vals),
+            Kind::Varying(..) | Kind::VaryingFunction(..) => self.w.op_ty(Op::Array, ir, vals),
             Kind::VaryingPointer { .. } => {
                 let word = self.w.types.prim(Prim::U64);
                 let bits: Vec<Val> = vals.iter().map(|&v| self.w.op_ty(Op::Bitcast, word, &[v])).collect();
@@ -406,7 +442,7 @@ impl<'s> Lowerer<'s, '_> {
         }
         let ir = self.types.ir(to, self.w);
         match *self.types.kind(to) {
-            Kind::Varying(..) => self.w.op_ty(Op::Splat, ir, &[val]),
+            Kind::Varying(..) | Kind::VaryingFunction(..) => self.w.op_ty(Op::Splat, ir, &[val]),
             Kind::VaryingPointer { .. } => {
                 let word = self.w.types.prim(Prim::U64);
                 let bits = self.w.op_ty(Op::Bitcast, word, &[val]);

@@ -14,6 +14,10 @@ impl<'s> Lowerer<'s, '_> {
         if left.1 == Types::ERROR || right.1 == Types::ERROR {
             return Ok((self.w.unit(), Types::ERROR));
         }
+        let args = [(Value::Plain(left.0, left.1), span), (Value::Plain(right.0, right.1), span)];
+        if let Some(made) = self.struct_operator(operator.name(), &args, span)? {
+            return Ok(made);
+        }
         let is_comparison =
             matches!(operator, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge);
         let (Some((a, _)), Some((b, _))) = (self.number_type(left.1), self.number_type(right.1)) else {
@@ -106,6 +110,9 @@ impl<'s> Lowerer<'s, '_> {
         right: (Val, Ty),
         span: Span,
     ) -> Lowered<(Val, Ty)> {
+        if let Some(found) = self.compared_functions(operator, left, right, span)? {
+            return Ok(found);
+        }
         let target = |l: &Self, ty| match *l.types.kind(ty) {
             Kind::Pointer { to, .. } | Kind::VaryingPointer { to, .. } => Some(to),
             _ => None,
@@ -350,23 +357,45 @@ impl<'s> Lowerer<'s, '_> {
 
 impl Binary {
     fn word(self) -> &'static str {
+        &self.name()["operator".len()..]
+    }
+
+    /// The function that a program may define for it.
+    fn name(self) -> &'static str {
         match self {
-            Binary::Or => "|",
-            Binary::Xor => "^",
-            Binary::And => "&",
-            Binary::Eq => "==",
-            Binary::Ne => "!=",
-            Binary::Lt => "<",
-            Binary::Le => "<=",
-            Binary::Gt => ">",
-            Binary::Ge => ">=",
-            Binary::Shl => "<<",
-            Binary::Shr => ">>",
-            Binary::Add => "+",
-            Binary::Sub => "-",
-            Binary::Mul => "*",
-            Binary::Div => "/",
-            Binary::Rem => "%",
+            Binary::Or => "operator|",
+            Binary::Xor => "operator^",
+            Binary::And => "operator&",
+            Binary::Eq => "operator==",
+            Binary::Ne => "operator!=",
+            Binary::Lt => "operator<",
+            Binary::Le => "operator<=",
+            Binary::Gt => "operator>",
+            Binary::Ge => "operator>=",
+            Binary::Shl => "operator<<",
+            Binary::Shr => "operator>>",
+            Binary::Add => "operator+",
+            Binary::Sub => "operator-",
+            Binary::Mul => "operator*",
+            Binary::Div => "operator/",
+            Binary::Rem => "operator%",
+        }
+    }
+
+    /// That of `+=` and the like.
+    pub(super) fn assigning_name(self) -> &'static str {
+        match self {
+            Binary::Or => "operator|=",
+            Binary::Xor => "operator^=",
+            Binary::And => "operator&=",
+            Binary::Shl => "operator<<=",
+            Binary::Shr => "operator>>=",
+            Binary::Add => "operator+=",
+            Binary::Sub => "operator-=",
+            Binary::Mul => "operator*=",
+            Binary::Div => "operator/=",
+            Binary::Rem => "operator%=",
+            _ => "",
         }
     }
 }

@@ -27,6 +27,14 @@ impl<'s> Lowerer<'s, '_> {
             }),
             StatementKind::Declare(declaration) => self.local_declaration(declaration),
             StatementKind::Value(e) => self.effect(e),
+            StatementKind::Decide(parts) => {
+                let (condition, then, otherwise) = &**parts;
+                match (self.constant_int(condition)? != 0, otherwise) {
+                    (true, _) => self.scoped(|l| l.statement(then)),
+                    (false, Some(otherwise)) => self.scoped(|l| l.statement(otherwise)),
+                    (false, None) => Ok(()),
+                }
+            }
             StatementKind::If(arms, otherwise) => self.if_statement(arms, otherwise.as_deref(), 0),
             StatementKind::For { first, condition, step, body } => self.scoped(|l| {
                 if let Some(first) = first {
@@ -78,7 +86,7 @@ impl<'s> Lowerer<'s, '_> {
                     self.declare(name, Entity::Type(ty))?;
                     continue;
                 }
-                Storage::Static | Storage::Extern => {
+                Storage::Static | Storage::Extern | Storage::ExternC => {
                     self.static_variable(declaration, base, declarator, init.as_ref())?;
                     continue;
                 }
@@ -131,12 +139,13 @@ impl<'s> Lowerer<'s, '_> {
     /// Variables with the types of their values.
     fn deduced_declaration(&mut self, declaration: &Declaration<'s>) -> Lowered<()> {
         for (declarator, init) in &declaration.declared {
-            let (Some(name), Some(Init::Value(e)), [], [], None, Storage::Automatic, None, false) = (
+            let (Some(name), Some(Init::Value(e)), [], [], None, None, Storage::Automatic, None, false) = (
                 declarator.name,
                 init,
                 &declarator.pointers[..],
                 &declarator.lengths[..],
                 &declarator.params,
+                &declarator.function,
                 declaration.storage,
                 &declaration.specifier.varying,
                 declarator.is_reference,
@@ -241,7 +250,8 @@ impl<'s> Lowerer<'s, '_> {
                 }
                 self.leave(mode, span)
             }
-            _ if region == target.region => {
+            (Some(mode), _) if target.is_of_lanes => self.leave(mode, span),
+            _ if region == target.region && !target.is_of_lanes => {
                 let next = if is_break { Some(target.after) } else { target.next };
                 if let Some(next) = next {
                     self.jump(next, &[]);
@@ -253,7 +263,7 @@ impl<'s> Lowerer<'s, '_> {
                 Ok(())
             }
             _ => {
-                let what = format!("lanes that leave a `switch` by `{what}`");
+                let what = format!("lanes that leave a `switch` without lanes by `{what}`");
                 let hint = "write `if … else if …`";
                 Err(Box::new(limitation::not_supported(span, &what, hint)))
             }
@@ -299,7 +309,7 @@ impl<'s> Lowerer<'s, '_> {
         let is_lane = self.w.op(Op::Ge, &[i, zero]);
         self.branch(is_lane, inner, after);
         self.go_on_in(inner);
-        let targets = Targets { after, next: Some(next), is_switch: false, region: None, continued: None };
+        let targets = Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None };
         let done = self.in_scalar_mode(|l| {
             l.targets.push(targets);
             l.reported(body)
@@ -414,7 +424,7 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.go_on_in(k_body);
         let region = Some(next);
-        self.targets.push(Targets { after, next: Some(next), is_switch: false, region, continued: Some(continued) });
+        self.targets.push(Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region, continued: Some(continued) });
         let done = self.reported(body);
         self.targets.pop();
         done?;
@@ -503,7 +513,7 @@ impl<'s> Lowerer<'s, '_> {
             self.test(test, condition, k_body, after);
         }
         self.go_on_in(k_body);
-        self.targets.push(Targets { after, next: Some(next), is_switch: false, region: None, continued: None });
+        self.targets.push(Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None });
         let done = self.scoped(|l| l.statement(body));
         self.targets.pop();
         self.report(done);
@@ -532,9 +542,8 @@ impl<'s> Lowerer<'s, '_> {
 
     fn switch(&mut self, value: &Expr<'s>, body: &[Statement<'s>]) -> Lowered<()> {
         let found = self.value(value)?;
-        if self.types.is_varying(found.1) {
-            let hint = "write `if … else if …`";
-            return Err(Box::new(limitation::not_supported(value.span, "`switch`es of values with lanes", hint)));
+        if let Some((prim, Some(n))) = self.number_type(found.1) {
+            return self.switch_of_lanes((found.0, prim, n), body, value.span);
         }
         let Some(prim) = self.types.as_prim(found.1).filter(|p| !p.is_float()) else {
             return Err(Box::new(sierra_type::mismatch(value.span, &self.types.show(found.1), "an integer")));
@@ -575,7 +584,7 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.jump(default, &[]);
         let region = self.mode.map(|m| m.end);
-        self.targets.push(Targets { after, next: None, is_switch: true, region, continued: None });
+        self.targets.push(Targets { after, next: None, is_switch: true, is_of_lanes: false, region, continued: None });
         let mut labels = labels.into_iter();
         let done = self.scoped(|l| {
             for statement in body {
@@ -594,6 +603,113 @@ impl<'s> Lowerer<'s, '_> {
         self.jump(after, &[]);
         self.go_on_in(after);
         done
+    }
+
+    /// A `switch` of a value with lanes: from label to label, the lanes run that have come to one so far.
+    fn switch_of_lanes(&mut self, (val, prim, n): (Val, Prim, u32), body: &[Statement<'s>], span: Span) -> Lowered<()> {
+        if prim.is_float() {
+            let ty = self.numbers(prim, Some(n));
+            return Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "an integer")));
+        }
+        self.same_mode(n, span)?;
+        let found = self.numbers(prim, Some(n));
+        let prim = self.promoted(prim);
+        let (wide, lane) = (self.numbers(prim, Some(n)), self.types.prim(prim));
+        let val = self.convert((val, found), wide, span)?;
+        let entry = self.current_mask(n, span)?;
+        // The lanes of each label; those of `default` are the rest.
+        let mut labels = Vec::new();
+        let mut rest = entry;
+        let mut seen: FxHashSet<i64> = FxHashSet::default();
+        let mut default = None;
+        for statement in body {
+            match &statement.kind {
+                StatementKind::Case(e) => {
+                    let number = self.constant_int(e)?;
+                    if !seen.insert(number) {
+                        return Err(Box::new(sierra_constant::twice(e.span, number)));
+                    }
+                    let expected = self.w.lit_prim(prim, prim.normalize(number as u64));
+                    let expected = self.broadcast(expected, lane, wide);
+                    self.w.set_origin(e.span);
+                    let is_equal = self.w.op(Op::Eq, &[val, expected]);
+                    let is_equal = self.mask_of_bools(is_equal);
+                    labels.push(self.w.op(Op::And, &[entry, is_equal]));
+                    let others = self.other_lanes(is_equal);
+                    rest = self.w.op(Op::And, &[rest, others]);
+                }
+                StatementKind::Default if default.is_some() => {
+                    return Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch` without one")));
+                }
+                StatementKind::Default => {
+                    default = Some(labels.len());
+                    labels.push(entry);
+                }
+                _ => {}
+            }
+        }
+        if let Some(default) = default {
+            labels[default] = rest;
+        }
+        let none = self.all_lanes(n, false);
+        let mask = self.slot(none);
+        let after = self.block("after");
+        let blocks: Vec<Cont> = labels.iter().map(|_| self.block("case")).chain([after]).collect();
+        let outer = self.mode.replace(lanes::Mode { n, mask, end: blocks[0], is_implicit: false, has_left: false });
+        let region = Some(after);
+        self.targets.push(Targets { after, next: None, is_switch: true, is_of_lanes: true, region, continued: None });
+        // What stands before the first label never runs.
+        self.jump(blocks[0], &[]);
+        let mut at = 0;
+        let done = self.scoped(|l| {
+            for statement in body {
+                if !matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default) {
+                    let done = l.statement(statement);
+                    l.report(done);
+                    continue;
+                }
+                l.jump(blocks[at], &[]);
+                l.go_on_in(blocks[at]);
+                let active = l.load(mask, statement.span)?;
+                let active = l.w.op(Op::Or, &[active, labels[at]]);
+                l.store(mask, active, statement.span)?;
+                at += 1;
+                if let Some(mode) = &mut l.mode {
+                    mode.end = blocks[at];
+                }
+                let any = l.any_of(active);
+                let inner = l.block("lanes");
+                l.branch(any, inner, blocks[at]);
+                l.go_on_in(inner);
+            }
+            Ok(())
+        });
+        self.targets.pop();
+        let has_left = self.mode.is_some_and(|m| m.has_left);
+        self.mode = outer;
+        self.jump(after, &[]);
+        self.go_on_in(after);
+        done?;
+        if has_left {
+            self.without_gone_lanes(span)?;
+        }
+        self.go_on_with_lanes(span)
+    }
+
+    /// Takes the lanes out of the current mask that have returned, or gone on with the next round of the loop around.
+    fn without_gone_lanes(&mut self, span: Span) -> Lowered<()> {
+        let Some(mode) = self.mode else { return Ok(()) };
+        let continued = self.targets.iter().rev().find(|t| !t.is_switch).and_then(|t| t.continued);
+        for gone in [self.returned.map(|r| r.mask), continued].into_iter().flatten() {
+            let (active, gone) = (self.load(mode.mask, span)?, self.load(gone, span)?);
+            let stays = self.other_lanes(gone);
+            let active = self.w.op(Op::And, &[active, stays]);
+            self.store(mode.mask, active, span)?;
+        }
+        if let Some(mode) = &mut self.mode {
+            mode.has_left = true;
+        }
+        Ok(())
     }
 
     fn return_statement(&mut self, value: Option<&Expr<'s>>, span: Span) -> Lowered<()> {
@@ -634,7 +750,7 @@ impl<'s> Lowerer<'s, '_> {
                 self.end(ret, &[]);
             }
             Some(e) => {
-                let found = self.value(e)?;
+                let found = self.value_for(e, ty)?;
                 self.w.set_origin(e.span);
                 let val = self.convert(found, ty, e.span)?;
                 self.w.set_origin(span);
