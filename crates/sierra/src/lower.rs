@@ -1,6 +1,6 @@
 //! Syntax trees to the graph: names, types and code in one pass.
 //!
-//! One pass, since a template will be checked anew for each of its types, as C++ has it. The program is lowered twice: into a graph of its own when it is
+//! One pass, since a template is checked anew for each of its types, as C++ has it. The program is lowered twice: into a graph of its own when it is
 //! checked, which is thrown away, and into that of the whole program.
 //!
 //! **Variables** are slots, which are promoted to values later. **Statements** are continuations `cn(mem)`; what stands behind a `return` goes into one that
@@ -13,12 +13,14 @@ mod exprs;
 mod initializers;
 mod intrinsics;
 mod lanes;
+mod link;
 mod operators;
 mod overloads;
 mod pointers;
 mod specified;
 mod statements;
 mod templates;
+mod uses;
 
 use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
 use crate::syntax::{self, *};
@@ -62,6 +64,12 @@ pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World,
         structs_of_files: FxHashMap::default(),
         pointers: pointers::Pointers::default(),
         templates: templates::Templates::default(),
+        uses: None,
+        around: Vec::new(),
+        locals: FxHashMap::default(),
+        values: FxHashMap::default(),
+        rest_is_cheap: true,
+        lane_references: Vec::new(),
     };
     for &file in files {
         lowerer.file(sources, file);
@@ -84,6 +92,8 @@ enum Entity {
     /// Functions of one name: a place in [`Lowerer::sets`].
     Functions(usize),
     Type(Ty),
+    /// A reference in each lane: a place in [`Lowerer::lane_references`].
+    Lanes(usize),
     /// Of structs.
     Template(usize),
 }
@@ -95,8 +105,10 @@ struct Variable {
     is_const: bool,
 }
 
-struct Function {
+struct Function<'s> {
     name: String,
+    /// Its code, while its file is lowered.
+    source: Option<templates::Source<'s>>,
     declared: Span,
     params: Vec<Ty>,
     result: Ty,
@@ -181,7 +193,7 @@ struct Lowerer<'s, 'w> {
     types: Types,
     /// Names with their places, from the file's to the innermost block's.
     scopes: Vec<FxHashMap<&'s str, (Entity, Span)>>,
-    functions: Vec<Function>,
+    functions: Vec<Function<'s>>,
     /// The functions that all files know.
     symbols: FxHashMap<&'s str, Vec<usize>>,
     /// Functions of one name that a file knows.
@@ -192,6 +204,17 @@ struct Lowerer<'s, 'w> {
     structs_of_files: FxHashMap<Span, Ty>,
     pointers: pointers::Pointers,
     templates: templates::Templates<'s>,
+    /// Of a function with lanes: where it reads its variables.
+    uses: Option<uses::Uses<'s>>,
+    /// The statements around the code that matter to lanes.
+    around: Vec<uses::Around>,
+    locals: FxHashMap<Val, uses::Local<'s>>,
+    /// The values of variables with lanes that do not change, by their addresses: so indices show what they are made of.
+    values: FxHashMap<Val, Val>,
+    /// Of the function.
+    lane_references: Vec<Lanes>,
+    /// What follows in the region may run while no lane is active.
+    rest_is_cheap: bool,
     cur: Option<Cur>,
     /// In a function: where it returns to, and its result's type.
     result: Option<(Val, Ty)>,
@@ -213,6 +236,7 @@ struct Lowerer<'s, 'w> {
 }
 
 impl<'s> Lowerer<'s, '_> {
+    /// The functions of a file. Their bodies are kept while the file is lowered.
     fn file(&mut self, sources: &'s Sources, file: FileId) {
         let tokens = crate::preprocess::preprocess(sources, file, self.sink);
         let items = crate::parser::parse(tokens, self.sink);
@@ -221,6 +245,7 @@ impl<'s> Lowerer<'s, '_> {
         for item in &items {
             let done = match item {
                 Item::Function(f) => self.signature(f.storage, &f.specifier, &f.declarator).map(|id| {
+                    self.functions[id].source = Some(templates::Source::Function(f.clone()));
                     bodies.push((id, f));
                 }),
                 Item::Declaration(d) => self.global_declaration(d),
@@ -233,6 +258,7 @@ impl<'s> Lowerer<'s, '_> {
             self.report(done);
         }
         self.instances_of_file();
+        self.functions.iter_mut().for_each(|f| f.source = None);
     }
 
     fn report(&mut self, done: Lowered<()>) {
@@ -452,7 +478,20 @@ impl<'s> Lowerer<'s, '_> {
         let k = self.w.declare(name, ty, names);
         let Signature { params, result, simd } = signature;
         let (name, is_defined, is_c, is_used) = (name.into(), false, false, false);
-        self.functions.push(Function { name, declared, params, result, is_static, is_c, is_used, simd, k, is_defined });
+        let source = None;
+        self.functions.push(Function {
+            name,
+            source,
+            declared,
+            params,
+            result,
+            is_static,
+            is_c,
+            is_used,
+            simd,
+            k,
+            is_defined,
+        });
         self.functions.len() - 1
     }
 
@@ -470,6 +509,11 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A parameter that is declared as an array is a pointer.
     fn param_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
+        if declarator.reference_lanes.is_some() {
+            let hint = "take a pointer in each lane";
+            let what = "parameters that are references in each lane";
+            return Err(Box::new(limitation::not_supported(declarator.span, what, hint)));
+        }
         if declarator.is_reference {
             let ty = self.referred_type(base, is_const, declarator)?;
             self.complete(ty, declarator.span)?;
@@ -478,7 +522,10 @@ impl<'s> Lowerer<'s, '_> {
         }
         if let Some(params) = &declarator.params {
             let what = "parameters that are functions";
-            let hint = format!("write a pointer to a function: `{}`", if params.is_empty() { "int (*f)()" } else { "int (*f)(int)" });
+            let hint = format!(
+                "write a pointer to a function: `{}`",
+                if params.is_empty() { "int (*f)()" } else { "int (*f)(int)" }
+            );
             return Err(Box::new(limitation::not_supported(declarator.span, what, &hint)));
         }
         let Some((_, inner)) = declarator.lengths.split_first().filter(|_| declarator.function.is_none()) else {
@@ -532,6 +579,12 @@ impl<'s> Lowerer<'s, '_> {
         let types = self.functions[id].params.clone();
         self.known.clear();
         self.loops.clear();
+        self.around.clear();
+        self.locals.clear();
+        self.lane_references.clear();
+        self.values.clear();
+        self.rest_is_cheap = true;
+        self.uses = function.has_lanes.then(|| uses::Uses::of(&function.body));
         let mask = simd.map(|_| params.remove(0));
         self.begin_lanes(simd, mask, &types, result);
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
@@ -600,85 +653,9 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    /// Exports functions, and joins those without a body with other code.
-    fn link(&mut self) {
-        // What the rest of the program declares, and exports.
-        let mut declared: FxHashMap<String, Vec<Cont>> = FxHashMap::default();
-        let mut exported: FxHashMap<String, Cont> = FxHashMap::default();
-        for k in (0..self.w.n_conts()).map(Cont::from_idx) {
-            match &*self.w.cont(k).linkage {
-                Linkage::Foreign(symbol) => declared.entry(symbol.clone()).or_default().push(k),
-                Linkage::Exported(symbol) => _ = exported.insert(symbol.clone(), k),
-                _ => {}
-            }
-        }
-        for shared in self.variables.values().filter(|v| !v.is_defined) {
-            let hint = "define it in a file in Sierra, or write functions that read and write it";
-            self.sink.push(limitation::not_supported(shared.declared, "variables of other languages", hint));
-        }
-        self.fill_dispatchers();
-        let functions = std::mem::take(&mut self.functions);
-        for f in &functions {
-            // Of several functions of a name, other code knows the one that says so.
-            let others = self.symbols.get(&*f.name).filter(|_| !f.is_static);
-            let is_known = f.is_c || others.is_none_or(|ids| ids.len() < 2);
-            if !f.is_defined {
-                if !is_known || f.is_static {
-                    self.sink.push(sierra_name::no_body(f.declared, &f.name));
-                    continue;
-                }
-                if f.is_used && f.params.iter().chain([&f.result]).any(|&ty| self.is_anywhere_function(ty)) {
-                    let hint = "define it in a file in Sierra";
-                    let what = "functions of other languages that take pointers to functions";
-                    self.sink.push(limitation::not_supported(f.declared, what, hint));
-                    continue;
-                }
-                let found = exported.get(&f.name).copied();
-                let other = found.unwrap_or_else(|| self.w.foreign(&f.name, self.w.cont(f.k).ty));
-                self.join(f, f.k, other);
-            } else if !f.is_static && is_known && self.is_exportable(f) {
-                if exported.contains_key(&f.name) {
-                    self.sink.push(sierra_name::exported(f.declared, &f.name));
-                    continue;
-                }
-                self.w.cont_mut(f.k).linkage = Linkage::Exported(f.name.clone()).into();
-                for other in declared.remove(&f.name).unwrap_or_default() {
-                    self.join(f, other, f.k);
-                }
-            }
-        }
-        self.functions = functions;
-    }
-
-    /// Whether other code can call a function: it knows nothing of lanes.
-    fn is_exportable(&self, f: &Function) -> bool {
-        let has_lanes = |ty: Ty| match *self.types.kind(ty) {
-            Kind::Reference { to, .. } => self.types.is_varying(to),
-            _ => self.types.is_varying(ty),
-        };
-        f.simd.is_none()
-            && !f.name.starts_with("operator")
-            && !f.params.iter().chain([&f.result]).any(|&ty| has_lanes(ty) || self.is_anywhere_function(ty))
-    }
-
-    /// Lets `from` be `to`.
-    fn join(&mut self, f: &Function, from: Cont, to: Cont) {
-        let types = [from, to].map(|k| self.w.cont(k).ty);
-        if types[0] != types[1] {
-            let [here, there] = types.map(|ty| self.w.types.display(ty));
-            let (here, there) = if from == f.k { (here, there) } else { (there, here) };
-            self.sink.push(sierra_type::foreign(f.declared, &f.name, &there, &here));
-            return;
-        }
-        let params = self.w.params(from).to_vec();
-        let callee = self.w.cont_val(to);
-        self.w.define(from, callee, &params);
-        self.w.cont_mut(from).linkage = Linkage::Internal.into();
-    }
-
     fn callables(&self) -> Vec<Callable> {
         let mut found = Vec::new();
-        let is_known = |f: &Function| f.is_c || self.symbols.get(&*f.name).is_none_or(|ids| ids.len() < 2);
+        let is_known = |f: &Function<'s>| f.is_c || self.symbols.get(&*f.name).is_none_or(|ids| ids.len() < 2);
         for f in self.functions.iter().filter(|f| f.is_defined && !f.is_static && f.name != "main" && is_known(f)) {
             let params: Option<Vec<String>> = f.params.iter().map(|&ty| self.types.impala(ty)).collect();
             let result = if f.result == Types::VOID { Some("()".into()) } else { self.types.impala(f.result) };

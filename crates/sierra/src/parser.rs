@@ -273,8 +273,29 @@ impl<'s> Parser<'s> {
     /// Whether a type, or a declaration, begins at a token.
     fn begins_type(&self, token: Token) -> bool {
         const WORDS: [&str; 23] = [
-            "void", "bool", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "auto", "struct",
-            "union", "enum", "const", "constexpr", "static", "extern", "typedef", "typename", "uniform", "varying", "simd",
+            "void",
+            "bool",
+            "char",
+            "short",
+            "int",
+            "long",
+            "signed",
+            "unsigned",
+            "float",
+            "double",
+            "auto",
+            "struct",
+            "union",
+            "enum",
+            "const",
+            "constexpr",
+            "static",
+            "extern",
+            "typedef",
+            "typename",
+            "uniform",
+            "varying",
+            "simd",
         ];
         token.kind == Kind::Name
             && (WORDS.contains(&token.text) || token.text == "inline" || self.is_type_name(token.text))
@@ -325,7 +346,7 @@ impl<'s> Parser<'s> {
             {
                 self.declare(name.text, Role::Value);
             }
-            return self.function(storage, specifier, declarator).map(|f| Some(Item::Function(f)));
+            return self.function(storage, specifier, declarator).map(|f| Some(Item::Function(f.into())));
         }
         self.declaration_of(storage, specifier, declarator).map(|d| Some(Item::Declaration(d)))
     }
@@ -340,10 +361,14 @@ impl<'s> Parser<'s> {
         self.scoped(|p| {
             let params = declarator.params.iter().flatten();
             params.filter_map(|(_, d)| d.name).for_each(|name| p.declare(name.text, Role::Value));
+            let start = p.pos;
             p.expect("{")?;
             let body = p.statements()?;
             let end = p.expect("}")?;
-            Ok(Function { storage, specifier, declarator, body, end })
+            let params = declarator.params.iter().flatten();
+            let has_lanes = params.into_iter().any(|(s, _)| s.varying.is_some())
+                || p.tokens[start..p.pos].iter().any(|t| t.text == "varying");
+            Ok(Function { storage, specifier, declarator, body, has_lanes, end })
         })
     }
 
@@ -464,7 +489,8 @@ impl<'s> Parser<'s> {
                         Some(int) => SpecifierKind::Prim(int.1),
                         None => {
                             self.pos += 1;
-                            let args = if role == Some(Role::TypeTemplate) { self.template_args()? } else { Vec::new() };
+                            let args =
+                                if role == Some(Role::TypeTemplate) { self.template_args()? } else { Vec::new() };
                             kind = Some(SpecifierKind::Named(Name { text: name, span: token.span }, args));
                             continue;
                         }

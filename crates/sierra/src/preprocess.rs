@@ -24,8 +24,7 @@ const MAX_EXPANDED: usize = 1 << 20;
 const MAX_TOKENS: usize = 1 << 22;
 
 /// Headers of C whose declarations every program has.
-const BUILT_IN: [&str; 8] =
-    ["math.h", "stdbool.h", "stddef.h", "stdint.h", "cmath", "cstdbool", "cstddef", "cstdint"];
+const BUILT_IN: [&str; 8] = ["math.h", "stdbool.h", "stddef.h", "stdint.h", "cmath", "cstdbool", "cstddef", "cstdint"];
 
 /// The names of the headers that a file includes, in quotes.
 pub fn headers(text: &str) -> impl Iterator<Item = &str> {
@@ -284,8 +283,12 @@ impl<'s> Preprocessor<'s, '_> {
             "if" | "ifdef" | "ifndef" => {
                 let holds = if is_active { self.condition(first, rest) } else { Ok(false) };
                 let is_taken = matches!(holds, Ok(true));
-                let condition =
-                    Condition { begin: line.span, is_active: is_taken, is_decided: is_taken || !is_active, has_else: false };
+                let condition = Condition {
+                    begin: line.span,
+                    is_active: is_taken,
+                    is_decided: is_taken || !is_active,
+                    has_else: false,
+                };
                 self.conditions().push(condition);
                 holds.map(|_| ())
             }
@@ -304,7 +307,8 @@ impl<'s> Preprocessor<'s, '_> {
                 };
                 let is_active = matches!(holds, Ok(true));
                 if let Some(last) = self.conditions().last_mut() {
-                    *last = Condition { is_active, is_decided: condition.is_decided || is_active, has_else, ..condition };
+                    *last =
+                        Condition { is_active, is_decided: condition.is_decided || is_active, has_else, ..condition };
                 }
                 holds.map(|_| ())
             }
@@ -380,7 +384,11 @@ impl<'s> Preprocessor<'s, '_> {
                     Some(token) if !found.contains(&token.text) => found.push(Self::name(*token)?),
                     token => {
                         let token = token.unwrap_or(open);
-                        return Err(Box::new(sierra_syntax::unexpected(token.span, token.text, "another name and `)`")));
+                        return Err(Box::new(sierra_syntax::unexpected(
+                            token.span,
+                            token.text,
+                            "another name and `)`",
+                        )));
                     }
                 }
                 at += 1;

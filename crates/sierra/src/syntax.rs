@@ -16,7 +16,7 @@ pub struct Name<'s> {
 
 #[derive(Debug)]
 pub enum Item<'s> {
-    Function(Function<'s>),
+    Function(std::rc::Rc<Function<'s>>),
     Declaration(Declaration<'s>),
     Template(std::rc::Rc<Template<'s>>),
 }
@@ -67,6 +67,8 @@ pub struct Function<'s> {
     pub specifier: Specifier<'s>,
     pub declarator: Declarator<'s>,
     pub body: Vec<Statement<'s>>,
+    /// The word `varying` is in it.
+    pub has_lanes: bool,
     /// Where the body ends.
     pub end: Span,
 }
@@ -108,8 +110,9 @@ pub enum SpecifierKind<'s> {
 pub struct Declarator<'s> {
     /// For each `*` whether it is constant, and its `varying(n)`.
     pub pointers: Vec<(bool, Option<Expr<'s>>)>,
-    /// `&` behind them.
+    /// `&` behind them, and its `varying(n)`.
     pub is_reference: bool,
+    pub reference_lanes: Option<Box<Expr<'s>>>,
     pub name: Option<Name<'s>>,
     pub params: Option<Vec<(Specifier<'s>, Declarator<'s>)>>,
     /// `(*f)(…)`: what stands before it is the result of a function, to which this is a pointer.

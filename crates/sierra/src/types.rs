@@ -214,6 +214,7 @@ impl Types {
                 let of = self.varying(of, n, world)?;
                 Some(self.array(of, length))
             }
+            Kind::Struct(id) if self.origins.contains_key(&id) => Some(ty),
             Kind::Struct(id) => {
                 if let Some(&known) = self.varying.get(&(id, n)) {
                     return Some(known);

@@ -46,7 +46,8 @@ pub fn missing(span: Span, path: &str) -> Diagnostic {
 }
 
 pub fn program(span: Span) -> Diagnostic {
-    new(span, "a program includes no other program").hint("give the command both, and declare what one needs of the other")
+    new(span, "a program includes no other program")
+        .hint("give the command both, and declare what one needs of the other")
 }
 
 pub fn too_deep(span: Span, limit: usize) -> Diagnostic {

@@ -61,12 +61,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// The values of arguments; for references, addresses.
-    pub(super) fn arguments_for(
-        &mut self,
-        callee: &Callee,
-        args: &[Expr<'s>],
-        span: Span,
-    ) -> Lowered<Vec<(Val, Ty)>> {
+    pub(super) fn arguments_for(&mut self, callee: &Callee, args: &[Expr<'s>], span: Span) -> Lowered<Vec<(Val, Ty)>> {
         if callee.params.len() != args.len() {
             let (found, expected) = (args.len(), callee.params.len());
             return Err(Box::new(sierra_type::arguments(span, found, expected, callee.declared)));
@@ -111,8 +106,14 @@ impl<'s> Lowerer<'s, '_> {
                 _ => self.types.is_varying(ty),
             };
             if callee.params.iter().any(|&ty| has_lanes(ty)) {
+                if let Target::Function(id) = callee.target
+                    && let Some(variant) = self.in_simd_mode(id, mode.n, span)?
+                {
+                    let callee = self.callee(variant);
+                    return self.call_found(&callee, found, places, span);
+                }
                 let hint = format!("declare it `simd({})`", mode.n);
-                let what = "calls in SIMD mode of functions that have lanes, but not the mode,";
+                let what = "calls in SIMD mode, of other files or through pointers, of functions that have lanes, but not the mode,";
                 return Err(Box::new(limitation::not_supported(span, what, &hint)));
             }
             if found.iter().any(|f| self.types.is_varying(f.1)) {

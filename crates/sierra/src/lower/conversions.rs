@@ -13,7 +13,10 @@ impl<'s> Lowerer<'s, '_> {
                     let ty = self.types.pointer(of, is_const);
                     Ok((self.retyped(address, ty), ty))
                 }
-                _ => Ok((self.load(address, span)?, ty)),
+                _ => match self.values.get(&address) {
+                    Some(&val) => Ok((val, ty)),
+                    None => Ok((self.load(address, span)?, ty)),
+                },
             },
         }
     }

@@ -49,6 +49,7 @@ impl<'s> Lowerer<'s, '_> {
         match &e.kind {
             ExprKind::Name(name) => match self.find(name) {
                 Some(Entity::Variable(variable)) => Ok(Value::Place(variable)),
+                Some(Entity::Lanes(at)) => Ok(Value::Lanes(self.lane_references[at].clone())),
                 Some(Entity::Constant(n, ty)) => {
                     let prim = self.types.as_prim(ty).unwrap_or(Prim::I32);
                     Ok(Value::Plain(self.w.lit_prim(prim, prim.normalize(n as u64)), ty))
@@ -275,6 +276,12 @@ impl<'s> Lowerer<'s, '_> {
             }
             value => value,
         };
+        let value = match value {
+            Value::Lanes(lanes) if let Kind::Array(of, length) = *self.types.kind(lanes.ty) => {
+                return self.element_of_lanes(lanes, (of, length), index, span);
+            }
+            value => value,
+        };
         let n = self.index(index, of_index)?;
         let lanes = self.types.lanes(index.1);
         // The length of an array stays known.
@@ -312,6 +319,25 @@ impl<'s> Lowerer<'s, '_> {
                 is_const,
             }),
         })
+    }
+
+    /// An element of each lane's array.
+    fn element_of_lanes(
+        &mut self,
+        mut lanes: Lanes,
+        (of, length): (Ty, u64),
+        index: (Val, Ty),
+        span: Span,
+    ) -> Lowered<Value> {
+        if let Some(number) = self.w.as_lit(index.0).filter(|n| *n < length) {
+            lanes.fields.push(number);
+            return Ok(Value::Lanes(Lanes { ty: of, ..lanes }));
+        }
+        let (val, _) = self.address_of_lanes(&lanes, span)?;
+        let ty = self.types.pointer(of, lanes.is_const);
+        let ty = self.with_lanes(ty, lanes.n, span)?;
+        let moved = self.moved((val, ty), index, false, span)?;
+        self.pointee(moved, span)
     }
 
     /// A pointer, `index` elements further on, or back.
@@ -387,7 +413,9 @@ impl<'s> Lowerer<'s, '_> {
             Unary::Not => {
                 let found = self.value(operand)?;
                 self.w.set_origin(span);
-                if let Some(made) = self.struct_operator("operator!", &[(Value::Plain(found.0, found.1), operand.span)], span)? {
+                if let Some(made) =
+                    self.struct_operator("operator!", &[(Value::Plain(found.0, found.1), operand.span)], span)?
+                {
                     return Ok(Value::Plain(made.0, made.1));
                 }
                 let val = self.truth(found, operand.span)?;

@@ -162,12 +162,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// A union with a value for its first field, or the one that is named.
-    fn initial_union(
-        &mut self,
-        ty: Ty,
-        parts: &[(Option<Designator<'s>>, Init<'s>)],
-        span: Span,
-    ) -> Lowered<Val> {
+    fn initial_union(&mut self, ty: Ty, parts: &[(Option<Designator<'s>>, Init<'s>)], span: Span) -> Lowered<Val> {
         let (number, part) = match parts {
             [] => return Ok(self.zero(ty)),
             [(None, part)] => (0, part),

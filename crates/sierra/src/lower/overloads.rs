@@ -190,7 +190,8 @@ impl<'s> Lowerer<'s, '_> {
 
     /// An operator has a parameter that is a struct, and as many as the operator has operands.
     pub(super) fn check_operator(&mut self, name: Name<'s>, params: &[Ty]) -> Lowered<()> {
-        let Some(sign) = name.text.strip_prefix("operator").filter(|s| !s.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        let Some(sign) =
+            name.text.strip_prefix("operator").filter(|s| !s.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
         else {
             return Ok(());
         };

@@ -36,7 +36,7 @@ impl<'s> Lowerer<'s, '_> {
             && let Some(Entity::Functions(set)) = self.find(name)
         {
             let signature = signature.clone();
-            let fits = |f: &Function| f.params == signature.params && f.result == signature.result;
+            let fits = |f: &Function<'_>| f.params == signature.params && f.result == signature.result;
             let found = overloads::functions(&self.sets[set]).find(|&id| fits(&self.functions[id]));
             if let Some(id) = found {
                 let Value::Plain(val, ty) = self.taken(id, e.span)? else { return self.value(e) };

@@ -191,7 +191,13 @@ impl<'s> Lowerer<'s, '_> {
         Ok(ty)
     }
 
-    pub(super) fn pointer_type(&mut self, to: Ty, is_const: bool, varying: Option<&Expr<'s>>, span: Span) -> Lowered<Ty> {
+    pub(super) fn pointer_type(
+        &mut self,
+        to: Ty,
+        is_const: bool,
+        varying: Option<&Expr<'s>>,
+        span: Span,
+    ) -> Lowered<Ty> {
         let ty = self.types.pointer(to, is_const);
         self.depth(ty, span)?;
         match varying {

@@ -4,10 +4,13 @@ use super::*;
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn statements(&mut self, statements: &[Statement<'s>]) {
-        for statement in statements {
+        let outer = self.rest_is_cheap;
+        for (i, statement) in statements.iter().enumerate() {
+            self.rest_is_cheap = outer && self.mode.is_some() && self.are_cheap(&statements[i + 1..]);
             let done = self.statement(statement);
             self.report(done);
         }
+        self.rest_is_cheap = outer;
     }
 
     fn scoped(&mut self, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<()> {
@@ -43,7 +46,7 @@ impl<'s> Lowerer<'s, '_> {
                 l.loop_statement(condition.as_ref(), step.as_ref(), body, true)
             }),
             StatementKind::DoWhile(body, condition) => self.loop_statement(Some(condition), None, body, false),
-            StatementKind::Switch(value, body) => self.switch(value, body),
+            StatementKind::Switch(value, body) => self.within_switch(statement, |l| l.switch(value, body)),
             StatementKind::Case(_) => Err(Box::new(sierra_syntax::misplaced(statement.span, "case", "`switch`"))),
             StatementKind::Default => Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch`"))),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
@@ -98,6 +101,13 @@ impl<'s> Lowerer<'s, '_> {
                 let Some(Init::Value(e)) = init else {
                     return Err(Box::new(sierra_type::no_place(declarator.span, "a reference")));
                 };
+                if let Some(n) = &declarator.reference_lanes {
+                    let n = self.length(n)?;
+                    let lanes = self.referred_lanes(e, ty, is_const, n)?;
+                    self.lane_references.push(lanes);
+                    self.declare(name, Entity::Lanes(self.lane_references.len() - 1))?;
+                    continue;
+                }
                 let address = self.referred(e, ty, is_const)?;
                 let zero = self.w.lit_i64(0);
                 let address = self.w.op(Op::Lea, &[address, zero]);
@@ -130,6 +140,12 @@ impl<'s> Lowerer<'s, '_> {
                 }
                 None => self.slot(val),
             };
+            if self.types.is_varying(ty) {
+                self.note_local(name.text, address);
+                if init.is_some() && self.is_unchanged(name.text) {
+                    self.values.insert(address, val);
+                }
+            }
             self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
             fault.map_or(Ok(()), Err)?;
         }
@@ -176,15 +192,22 @@ impl<'s> Lowerer<'s, '_> {
                     return Err(Box::new(sierra_syntax::too_deep(condition.span, MAX_ARMS)));
                 }
                 // What follows is the other branch.
+                let rest = &arms[i + 1..];
+                let cheap = |s: &Statement<'s>| self.are_cheap(std::slice::from_ref(s));
+                let are_cheap = [cheap(then), rest.is_empty() && otherwise.is_none_or(cheap)];
                 let done = self.if_lanes(
                     holds,
                     n,
                     condition.span,
-                    |l| l.reported(then),
-                    |l| match (&arms[i + 1..], otherwise) {
+                    are_cheap,
+                    |l| l.within(then, false, true, |l| l.reported(then)),
+                    |l| match (rest, otherwise) {
                         ([], None) => Ok(()),
-                        ([], Some(otherwise)) => l.reported(otherwise),
-                        (rest, otherwise) => l.if_statement(rest, otherwise, depth + 1),
+                        ([], Some(otherwise)) => l.within(otherwise, false, true, |l| l.reported(otherwise)),
+                        // All that follows is around it.
+                        ([.., (_, last)], otherwise) => l.within(otherwise.unwrap_or(last), false, true, |l| {
+                            l.if_statement(rest, otherwise, depth + 1)
+                        }),
                     },
                 );
                 self.jump(after, &[]);
@@ -309,7 +332,8 @@ impl<'s> Lowerer<'s, '_> {
         let is_lane = self.w.op(Op::Ge, &[i, zero]);
         self.branch(is_lane, inner, after);
         self.go_on_in(inner);
-        let targets = Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None };
+        let targets =
+            Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None };
         let done = self.in_scalar_mode(|l| {
             l.targets.push(targets);
             l.reported(body)
@@ -358,7 +382,7 @@ impl<'s> Lowerer<'s, '_> {
         let others = self.other_lanes(lanes);
         let rest = self.w.op(Op::And, &[mask, others]);
         self.store(open, rest, span)?;
-        let left = self.region(n, lanes, |l| l.reported(body))?;
+        let left = self.region(n, lanes, |l| l.within(body, true, true, |l| l.reported(body)))?;
         if let Some(mode) = self.mode {
             // Lanes that have left the body are active no more.
             let (outer, left) = (self.load(mode.mask, span)?, self.load(left, span)?);
@@ -412,6 +436,29 @@ impl<'s> Lowerer<'s, '_> {
     ) -> Lowered<()> {
         let span = condition.map_or(body.span, |c| c.span);
         self.same_mode(n, span)?;
+        let has_left = self.within(body, true, true, |l| l.rounds_of_lanes(n, condition, step, body, tests_first))?;
+        if let (Some(mode), Some(returned), true) = (self.mode, self.returned, has_left) {
+            let (active, gone) = (self.load(mode.mask, span)?, self.load(returned.mask, span)?);
+            let stays = self.other_lanes(gone);
+            let active = self.w.op(Op::And, &[active, stays]);
+            self.store(mode.mask, active, span)?;
+            if let Some(mode) = &mut self.mode {
+                mode.has_left = true;
+            }
+        }
+        self.go_on_with_lanes(span)
+    }
+
+    /// The loop itself. Returns whether lanes have left it.
+    fn rounds_of_lanes(
+        &mut self,
+        n: u32,
+        condition: Option<&Expr<'s>>,
+        step: Option<&Expr<'s>>,
+        body: &Statement<'s>,
+        tests_first: bool,
+    ) -> Lowered<bool> {
+        let span = condition.map_or(body.span, |c| c.span);
         let mask = self.current_mask(n, span)?;
         let none = self.all_lanes(n, false);
         let (mask, continued) = (self.slot(mask), self.slot(none));
@@ -424,7 +471,15 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.go_on_in(k_body);
         let region = Some(next);
-        self.targets.push(Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region, continued: Some(continued) });
+        let continued_at = Some(continued);
+        self.targets.push(Targets {
+            after,
+            next: Some(next),
+            is_switch: false,
+            is_of_lanes: false,
+            region,
+            continued: continued_at,
+        });
         let done = self.reported(body);
         self.targets.pop();
         done?;
@@ -443,16 +498,7 @@ impl<'s> Lowerer<'s, '_> {
         let has_left = self.mode.is_some_and(|m| m.has_left);
         self.mode = outer;
         self.go_on_in(after);
-        if let (Some(mode), Some(returned), true) = (self.mode, self.returned, has_left) {
-            let (active, gone) = (self.load(mode.mask, span)?, self.load(returned.mask, span)?);
-            let stays = self.other_lanes(gone);
-            let active = self.w.op(Op::And, &[active, stays]);
-            self.store(mode.mask, active, span)?;
-            if let Some(mode) = &mut self.mode {
-                mode.has_left = true;
-            }
-        }
-        self.go_on_with_lanes(span)
+        Ok(has_left)
     }
 
     fn test_of_lanes(
@@ -513,8 +559,15 @@ impl<'s> Lowerer<'s, '_> {
             self.test(test, condition, k_body, after);
         }
         self.go_on_in(k_body);
-        self.targets.push(Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None });
-        let done = self.scoped(|l| l.statement(body));
+        self.targets.push(Targets {
+            after,
+            next: Some(next),
+            is_switch: false,
+            is_of_lanes: false,
+            region: None,
+            continued: None,
+        });
+        let done = self.within(body, true, false, |l| l.scoped(|l| l.statement(body)));
         self.targets.pop();
         self.report(done);
         self.jump(next, &[]);

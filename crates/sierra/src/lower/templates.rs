@@ -21,10 +21,16 @@ pub(super) enum Arg {
 
 type Chain = Vec<(Span, String)>;
 
+/// The code of a function.
+#[derive(Clone)]
+pub(super) enum Source<'s> {
+    Function(Rc<syntax::Function<'s>>),
+    Template(usize, Vec<Arg>),
+}
+
 /// A function whose code is still to be made.
-struct Waiting {
-    template: usize,
-    args: Vec<Arg>,
+struct Waiting<'s> {
+    source: Source<'s>,
     id: usize,
     chain: Chain,
 }
@@ -36,7 +42,9 @@ pub(super) struct Templates<'s> {
     /// By the place of the template, which may be in a header.
     structs: FxHashMap<(Span, Vec<Arg>), Ty>,
     origins: FxHashMap<Ty, (Span, Vec<Arg>)>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiting<'s>>,
+    /// Functions as they are in SIMD mode, by those that did not ask for it, and the number of lanes.
+    in_simd_mode: FxHashMap<(usize, u32), usize>,
     /// The uses that led here.
     chain: Chain,
     n_made: usize,
@@ -56,13 +64,19 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The code of the functions that a file needs.
     pub(super) fn instances_of_file(&mut self) {
-        while let Some(Waiting { template, args, id, chain }) = self.templates.waiting.pop_front() {
-            let template = self.templates.all[template].clone();
-            let Templated::Function(function) = &template.of else { continue };
+        while let Some(Waiting { source, id, chain }) = self.templates.waiting.pop_front() {
             let n_faults = self.sink.diagnostics.len();
             self.templates.chain = chain;
-            let scope = self.bound(&template, &args);
-            let done = self.in_scope(scope, |l| l.function(id, function));
+            self.functions[id].source = Some(source.clone());
+            let done = match source {
+                Source::Function(function) => self.function(id, &function),
+                Source::Template(template, args) => {
+                    let template = self.templates.all[template].clone();
+                    let Templated::Function(function) = &template.of else { continue };
+                    let scope = self.bound(&template, &args);
+                    self.in_scope(scope, |l| l.function(id, function))
+                }
+            };
             self.report(done);
             let chain = std::mem::take(&mut self.templates.chain);
             let faults = self.sink.diagnostics.split_off(n_faults);
@@ -143,12 +157,7 @@ impl<'s> Lowerer<'s, '_> {
 
     // Structs.
 
-    pub(super) fn struct_instance(
-        &mut self,
-        template: usize,
-        name: Name<'s>,
-        args: &[TemplateArg<'s>],
-    ) -> Lowered<Ty> {
+    pub(super) fn struct_instance(&mut self, template: usize, name: Name<'s>, args: &[TemplateArg<'s>]) -> Lowered<Ty> {
         let template = self.templates.all[template].clone();
         if template.params.len() != args.len() {
             let fault = sierra_type::template_args(name.span, args.len(), template.params.len(), template.name.span);
@@ -219,8 +228,28 @@ impl<'s> Lowerer<'s, '_> {
         });
         let (signature, names) = made.map_err(|fault| Box::new(of_chain(*fault, &chain)))?;
         let id = self.new_function(&shown, template.name.span, signature, &names, true);
+        self.functions[id].source = Some(Source::Template(at, found.clone()));
         self.templates.functions.insert(key, id);
-        self.templates.waiting.push_back(Waiting { template: at, args: found, id, chain });
+        self.templates.waiting.push_back(Waiting { source: Source::Template(at, found), id, chain });
+        Ok(Some(id))
+    }
+
+    /// A function with lanes as it is in SIMD mode, though it did not ask for it. `None`: its code is not in this file.
+    pub(super) fn in_simd_mode(&mut self, of: usize, n: u32, span: Span) -> Lowered<Option<usize>> {
+        if let Some(&known) = self.templates.in_simd_mode.get(&(of, n)) {
+            return Ok(Some(known));
+        }
+        let f = &self.functions[of];
+        let Some(source) = f.source.clone() else { return Ok(None) };
+        let signature = Signature { params: f.params.clone(), result: f.result, simd: Some(n) };
+        let (name, declared) = (f.name.clone(), f.declared);
+        self.enter(span)?;
+        let names: Vec<&str> = std::iter::repeat_n("x", signature.params.len() + 3).collect();
+        let id = self.new_function(&name, declared, signature, &names, true);
+        let mut chain = self.templates.chain.clone();
+        chain.push((span, format!("{name}, in SIMD mode")));
+        self.templates.in_simd_mode.insert((of, n), id);
+        self.templates.waiting.push_back(Waiting { source, id, chain });
         Ok(Some(id))
     }
 
@@ -247,8 +276,10 @@ impl<'s> Lowerer<'s, '_> {
             return true;
         }
         let mut ty = arg.ty();
-        if let (Kind::Array(of, _), false) = (self.types.kind(ty).clone(), declarator.is_reference) {
-            ty = self.types.pointer(of, false);
+        if let (Kind::Array(of, _), Value::Place(place), false) =
+            (self.types.kind(ty).clone(), &arg, declarator.is_reference)
+        {
+            ty = self.types.pointer(of, place.is_const);
         }
         let levels = declarator.pointers.len() + declarator.lengths.len().min(1);
         for level in (0..levels).rev() {

@@ -53,9 +53,11 @@ impl<'s> Parser<'s> {
             pointers.push(pointer);
         }
         let is_reference = self.eat("&");
-        if is_reference && self.is("varying") {
-            let hint = "take a pointer in each lane";
-            return Err(Box::new(limitation::not_supported(self.span(), "references in each lane", hint)));
+        let mut reference_lanes = None;
+        if is_reference && self.eat("varying") {
+            reference_lanes = Some(Box::new(self.length()?));
+        } else if is_reference {
+            self.eat("uniform");
         }
         if self.is("(") && self.ahead(1).text == "*" {
             self.pos += 1;
@@ -69,7 +71,8 @@ impl<'s> Parser<'s> {
             let params = self.params()?;
             let function = Some(Box::new(FunctionPointer { pointers: inner.pointers, params }));
             let span = self.since(start);
-            return Ok(Declarator { pointers, is_reference, name: inner.name, params: None, function, lengths: inner.lengths, span });
+            let (name, lengths, params) = (inner.name, inner.lengths, None);
+            return Ok(Declarator { pointers, is_reference, reference_lanes, name, params, function, lengths, span });
         }
         let has_name = self.token().kind == Kind::Name && !KEYWORDS.contains(&self.token().text);
         let name = if self.is("operator") {
@@ -88,7 +91,8 @@ impl<'s> Parser<'s> {
             lengths.push(if self.is("]") { None } else { Some(self.choice()?) });
             self.expect("]")?;
         }
-        Ok(Declarator { pointers, is_reference, name, params, function: None, lengths, span: self.since(start) })
+        let span = self.since(start);
+        Ok(Declarator { pointers, is_reference, reference_lanes, name, params, function: None, lengths, span })
     }
 
     /// `operator+` as a name.

@@ -224,6 +224,7 @@ impl<'s> Parser<'s> {
                 let ty = Declarator {
                     pointers: Vec::new(),
                     is_reference: false,
+                    reference_lanes: None,
                     name: None,
                     params: None,
                     function,
