@@ -200,8 +200,8 @@ struct Lowerer<'s, 'w> {
     sets: Vec<Vec<overloads::Candidate>>,
     /// Variables that all files know.
     variables: FxHashMap<&'s str, Shared>,
-    /// Structs of files, by their places.
-    structs_of_files: FxHashMap<Span, Ty>,
+    /// Structs of files, by their places and names: one macro may have several.
+    structs_of_files: FxHashMap<(Span, &'s str), Ty>,
     pointers: pointers::Pointers,
     templates: templates::Templates<'s>,
     /// Of a function with lanes: where it reads its variables.
@@ -254,6 +254,7 @@ impl<'s> Lowerer<'s, '_> {
             self.report(done);
         }
         for (id, function) in bodies {
+            self.scopes.truncate(1);
             let done = self.function(id, function);
             self.report(done);
         }

@@ -38,9 +38,9 @@ impl<'s> Lowerer<'s, '_> {
         fields: Option<&[Declaration<'s>]>,
         span: Span,
     ) -> Lowered<Ty> {
-        let is_of_file = self.scopes.len() == 1 && fields.is_some();
-        // Another file had it from the same header.
-        if let Some(&ty) = self.structs_of_files.get(&span).filter(|_| is_of_file) {
+        // Another file may have it from the same header.
+        let of_file = name.filter(|_| self.scopes.len() == 1 && fields.is_some()).map(|name| (span, name.text));
+        if let Some(&ty) = of_file.and_then(|of_file| self.structs_of_files.get(&of_file)) {
             if let Some(name) = name {
                 self.declare(name, Entity::Type(ty))?;
             }
@@ -80,8 +80,8 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(limitation::not_supported(span, "unions of values with lanes", hint)));
         }
         self.types.set_fields(id, found, self.w);
-        if is_of_file {
-            self.structs_of_files.insert(span, ty);
+        if let Some(of_file) = of_file {
+            self.structs_of_files.insert(of_file, ty);
         }
         Ok(ty)
     }

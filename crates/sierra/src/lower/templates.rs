@@ -39,9 +39,9 @@ struct Waiting<'s> {
 pub(super) struct Templates<'s> {
     all: Vec<Rc<Template<'s>>>,
     functions: FxHashMap<(usize, Vec<Arg>), usize>,
-    /// By the place of the template, which may be in a header.
-    structs: FxHashMap<(Span, Vec<Arg>), Ty>,
-    origins: FxHashMap<Ty, (Span, Vec<Arg>)>,
+    /// By the place and name of the template, which may be in a header.
+    structs: FxHashMap<(Span, &'s str, Vec<Arg>), Ty>,
+    origins: FxHashMap<Ty, (Span, &'s str, Vec<Arg>)>,
     waiting: VecDeque<Waiting<'s>>,
     /// Functions as they are in SIMD mode, by those that did not ask for it, and the number of lanes.
     in_simd_mode: FxHashMap<(usize, u32), usize>,
@@ -66,6 +66,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn instances_of_file(&mut self) {
         while let Some(Waiting { source, id, chain }) = self.templates.waiting.pop_front() {
             let n_faults = self.sink.diagnostics.len();
+            self.scopes.truncate(1);
             self.templates.chain = chain;
             self.functions[id].source = Some(source.clone());
             let done = match source {
@@ -164,7 +165,7 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(fault));
         }
         let args = self.arguments_of(&template, args)?;
-        let key = (template.name.span, args.clone());
+        let key = (template.name.span, template.name.text, args.clone());
         if let Some(&known) = self.templates.structs.get(&key) {
             return Ok(known);
         }
@@ -312,7 +313,9 @@ impl<'s> Lowerer<'s, '_> {
         }
         let of = self.templates.origins.get(&ty).cloned();
         let Some(Entity::Template(expected)) = self.find(name.text) else { return true };
-        let Some((_, known)) = of.filter(|of| of.0 == self.templates.all[expected].name.span) else { return true };
+        let expected = self.templates.all[expected].name;
+        let of = of.filter(|of| of.0 == expected.span && of.1 == expected.text);
+        let Some((_, _, known)) = of else { return true };
         args.iter().zip(known).all(|(arg, known)| match arg {
             TemplateArg::Type(ty) => match &ty.0.kind {
                 SpecifierKind::Named(name, args) if args.is_empty() => bind(number(name.text), known),
