@@ -139,6 +139,7 @@ impl<'a> Loader<'a> {
             let package = *package;
             let mut tree = self.trees.tree(name.clone(), text, &path, *library, self.before);
             next += 1;
+            self.trees.add_headers(&name);
             if !self.find_modules(&tree, &name, package) {
                 // Names that these files would declare are not reported as unknown.
                 Arc::make_mut(&mut tree).open_names = true;

@@ -168,6 +168,16 @@ impl Trees {
         self.exports.get_or_init(|| libraries::exports(&self.shelves))
     }
 
+    /// Adds the headers of a program in another language, whose tree was the last one.
+    pub(crate) fn add_headers(&mut self, name: &str) {
+        if sierra::is_sierra(name)
+            && let Some(file) = self.parsed.last().map(|p| p.file)
+        {
+            let files = &self.files;
+            sierra::add_headers(&mut self.report.sources, file, &|path| files.read(path));
+        }
+    }
+
     /// Adds a file that was loaded.
     pub(crate) fn add(&mut self, tree: Arc<ast::Module>) {
         self.n_program += usize::from(!tree.library);

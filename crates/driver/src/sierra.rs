@@ -8,6 +8,7 @@ use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Id, Sink, Sources, Span};
 use nyala_ir::World;
 use nyala_sierra::Callable;
+use std::path::{Path, PathBuf};
 
 /// Whether a file of that name is a program in Sierra.
 pub fn is_sierra(name: &str) -> bool {
@@ -24,13 +25,39 @@ fn files(sources: &Sources) -> Vec<FileId> {
     (0..sources.names().count()).map(FileId::from_idx).filter(|&file| is_program(sources, file)).collect()
 }
 
+/// Limit on the headers of a program.
+const MAX_HEADERS: usize = 1000;
+
+/// Adds the headers that a file includes, and those that they include. Those that cannot be read are reported where they are needed.
+pub(crate) fn add_headers(sources: &mut Sources, file: FileId, read: &dyn Fn(&Path) -> Result<String, String>) {
+    let mut open = vec![file];
+    let mut n = 0;
+    while let Some(file) = open.pop() {
+        let includer = sources.name(file);
+        let headers = nyala_sierra::preprocess::headers(sources.text(file));
+        let paths: Vec<PathBuf> = headers.map(|h| nyala_sierra::preprocess::header_path(includer, h)).collect();
+        for path in paths {
+            let name = path.to_string_lossy().into_owned();
+            if n >= MAX_HEADERS || is_sierra(&name) || sources.names().any(|known| known == name) {
+                continue;
+            }
+            n += 1;
+            if let Ok(text) = read(&path) {
+                open.push(sources.add(name, text));
+            }
+        }
+    }
+}
+
 /// The functions that other code can call, with their lines.
 pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     let mut sources = Sources::new();
-    sources.add(name, text);
+    let file = sources.add(name, text);
+    add_headers(&mut sources, file, &crate::files::read);
     // Faults are reported when the program is compiled.
     let callables = nyala_sierra::lower(&sources, &files(&sources), false, &mut World::new(), &mut Sink::default());
-    callables.into_iter().map(|c| (sources.line_col(c.place).0, c)).collect()
+    let own = callables.into_iter().filter(|c| c.place.file == file);
+    own.map(|c| (sources.line_col(c.place).0, c)).collect()
 }
 
 /// Reports what is wrong with grammar, names and types.

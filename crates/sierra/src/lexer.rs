@@ -35,15 +35,53 @@ const SIGNS: [&str; 47] = [
     ">", "&", "|", "^", "!", "~", ".",
 ];
 
-/// The tokens, the last of which is `End`.
+/// The tokens, the last of which is `End`. A line for the preprocessor is one token.
 pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
+    tokens_from(file, text, 0, true)
+}
+
+/// The tokens of a line for the preprocessor, behind its `#`.
+pub fn tokens_of_line<'s>(text: &'s str, line: Token) -> Vec<Token<'s>> {
+    let end = text.get(..line.span.hi as usize).unwrap_or_default();
+    tokens_from(line.span.file, end, line.span.lo as usize + 1, false)
+}
+
+/// Where a line for the preprocessor ends: before its line break, unless that is in a comment or behind a `\`.
+fn end_of_line(bytes: &[u8], mut pos: usize) -> usize {
+    let mut quote = None;
+    while let Some(&c) = bytes.get(pos) {
+        let rest = &bytes[pos..];
+        if c == b'\n' || c == b'\r' && rest.get(1) == Some(&b'\n') {
+            break;
+        }
+        pos += match (c, quote) {
+            (b'\\', _) if rest.starts_with(b"\\\r\n") => 3,
+            (b'\\', _) => 2,
+            (b'"' | b'\'', None) => {
+                quote = Some(c);
+                1
+            }
+            (_, Some(open)) => {
+                quote = Some(open).filter(|open| *open != c);
+                1
+            }
+            (b'/', None) if rest.starts_with(b"//") => rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()),
+            (b'/', None) if rest.starts_with(b"/*") => {
+                rest[2..].windows(2).position(|w| w == b"*/").map_or(rest.len(), |n| n + 4)
+            }
+            _ => 1,
+        };
+    }
+    pos.min(bytes.len())
+}
+
+fn tokens_from(file: FileId, text: &str, start: usize, mut begins_line: bool) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
     let is_word = |c: u8| c == b'_' || c.is_ascii_alphanumeric();
-    let mut pos = 0;
-    // Only blanks are between the beginning of the line and this place.
-    let mut begins_line = true;
+    let mut pos = start;
+    // `begins_line`: only blanks are between the beginning of the line and this place.
     while pos < bytes.len() {
         let start = pos;
         let c = bytes[pos];
@@ -52,6 +90,9 @@ pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
             begins_line |= c == b'\n';
             pos += 1;
             continue;
+        } else if rest.starts_with("\\\n") || rest.starts_with("\\\r\n") {
+            pos += 2;
+            continue;
         } else if rest.starts_with("//") {
             pos += rest.find('\n').unwrap_or(rest.len());
             continue;
@@ -59,7 +100,7 @@ pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
             pos += comment.find("*/").map_or(rest.len(), |n| n + 4);
             continue;
         } else if c == b'#' && begins_line {
-            pos += rest.find('\n').unwrap_or(rest.len());
+            pos = end_of_line(bytes, pos);
             Kind::Directive
         } else if c == b'_' || c.is_ascii_alphabetic() {
             while is_word(at(pos)) {
@@ -99,6 +140,18 @@ pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
     }
     tokens.push(Token { kind: Kind::End, text: "", span: Span::new(file, text.len(), text.len()) });
     tokens
+}
+
+/// The digits of an integer, their base, and the suffix.
+pub fn integer(text: &str) -> (&str, u32, &str) {
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let suffix = &text[digits.len()..];
+    match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16, suffix),
+        [b'0', b'b' | b'B', ..] => (&digits[2..], 2, suffix),
+        [b'0', _, ..] => (&digits[1..], 8, suffix),
+        _ => (digits, 10, suffix),
+    }
 }
 
 /// The length of the number at the beginning, with all letters that follow it, and whether it has a fraction or an exponent.

@@ -5,21 +5,23 @@
 //! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it. A dialect for ISPC's programs will
 //! come on top of it.
 //!
-//! **Parts.** Characters to tokens ([`lexer`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
+//! **Parts.** Characters to tokens ([`lexer`]), lines for the preprocessor ([`preprocess`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
 //!
 //! **Other code.** All functions that are not `static` can be called by Impala and C; those that are declared only are theirs. Arithmetic of signed
 //! integers must not overflow, as in C: the checks of Impala's programs find it.
 //!
-//! **Limitations.** What of C and C++ is not there is a `limitation` with its name: references but for parameters and variables of functions, templates, classes, overloading, pointers to functions,
-//! unions, `goto`, the preprocessor. So are `switch` of values with lanes, addresses of places with lanes, and lanes that leave a `switch`, or a function without
-//! lanes.
+//! **Limitations.** What of C and C++ is not there is a `limitation` with its name: classes, functions in structs, `new`, exceptions, namespaces, `goto`, references but
+//! for parameters and variables of functions, `#` in macros, specializations of templates, variables of other languages. So are references in each lane
+//! that are parameters, unions with lanes, addresses of single lanes, and lanes that leave a `switch` without lanes, or a function without lanes. `docs/sierra.md` has
+//! all of them.
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;
 mod lexer;
 pub mod lower;
 pub mod parser;
+pub mod preprocess;
 pub mod syntax;
 mod types;
 

@@ -1,6 +1,6 @@
 //! Syntax trees to the graph: names, types and code in one pass.
 //!
-//! One pass, since a template will be checked anew for each of its types, as C++ has it. The program is lowered twice: into a graph of its own when it is
+//! One pass, since a template is checked anew for each of its types, as C++ has it. The program is lowered twice: into a graph of its own when it is
 //! checked, which is thrown away, and into that of the whole program.
 //!
 //! **Variables** are slots, which are promoted to values later. **Statements** are continuations `cn(mem)`; what stands behind a `return` goes into one that
@@ -13,15 +13,21 @@ mod exprs;
 mod initializers;
 mod intrinsics;
 mod lanes;
+mod link;
 mod operators;
+mod overloads;
+mod pointers;
+mod specified;
 mod statements;
+mod templates;
+mod uses;
 
 use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
 use crate::syntax::{self, *};
-use crate::types::{Field, Kind, MAX_LENGTH, Ty, Types};
+use crate::types::{Field, Kind, MAX_LENGTH, Signature, Ty, Types};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
-use nyala_ir::{self as ir, Builtin, Cont, Linkage, Op, Prim, Val, World};
+use nyala_ir::{self as ir, Builtin, Cont, Global, Linkage, Op, Prim, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A function that other code calls.
@@ -53,9 +59,20 @@ pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World,
         loops: FxHashMap::default(),
         leaving: None,
         known: FxHashMap::default(),
+        sets: Vec::new(),
+        variables: FxHashMap::default(),
+        structs_of_files: FxHashMap::default(),
+        pointers: pointers::Pointers::default(),
+        templates: templates::Templates::default(),
+        uses: None,
+        around: Vec::new(),
+        locals: FxHashMap::default(),
+        values: FxHashMap::default(),
+        rest_is_cheap: true,
+        lane_references: Vec::new(),
     };
     for &file in files {
-        lowerer.file(file, sources.text(file));
+        lowerer.file(sources, file);
     }
     lowerer.link();
     lowerer.callables()
@@ -72,9 +89,13 @@ struct Cur {
 enum Entity {
     Variable(Variable),
     Constant(i64, Ty),
-    /// A place in [`Lowerer::functions`].
-    Function(usize),
+    /// Functions of one name: a place in [`Lowerer::sets`].
+    Functions(usize),
     Type(Ty),
+    /// A reference in each lane: a place in [`Lowerer::lane_references`].
+    Lanes(usize),
+    /// Of structs.
+    Template(usize),
 }
 
 #[derive(Clone, Copy)]
@@ -84,15 +105,29 @@ struct Variable {
     is_const: bool,
 }
 
-struct Function {
+struct Function<'s> {
     name: String,
+    /// Its code, while its file is lowered.
+    source: Option<templates::Source<'s>>,
     declared: Span,
     params: Vec<Ty>,
     result: Ty,
     is_static: bool,
+    /// Declared `extern "C"`: of several functions with its name, it is the one that other code knows.
+    is_c: bool,
+    is_used: bool,
     /// The lanes of the mode in which it runs; its first parameter is their mask then.
     simd: Option<u32>,
     k: Cont,
+    is_defined: bool,
+}
+
+/// A variable that all files know.
+#[derive(Clone, Copy)]
+struct Shared {
+    variable: Variable,
+    global: Global,
+    declared: Span,
     is_defined: bool,
 }
 
@@ -104,6 +139,13 @@ enum Value {
     Place(Variable),
     /// It lies at an address in each lane.
     Lanes(Lanes),
+}
+
+impl Value {
+    fn ty(&self) -> Ty {
+        let (Value::Plain(_, ty) | Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. })) = self;
+        *ty
+    }
 }
 
 /// Places with an address in each lane.
@@ -133,6 +175,8 @@ struct Targets {
     /// `None` in a `switch` that no loop is around.
     next: Option<Cont>,
     is_switch: bool,
+    /// A `switch` of a value with lanes.
+    is_of_lanes: bool,
     /// The end of the region around the loop or `switch`, in SIMD mode.
     region: Option<Cont>,
     /// In SIMD mode: the address of the mask of lanes that have continued, in the loop around.
@@ -149,9 +193,28 @@ struct Lowerer<'s, 'w> {
     types: Types,
     /// Names with their places, from the file's to the innermost block's.
     scopes: Vec<FxHashMap<&'s str, (Entity, Span)>>,
-    functions: Vec<Function>,
+    functions: Vec<Function<'s>>,
     /// The functions that all files know.
-    symbols: FxHashMap<&'s str, usize>,
+    symbols: FxHashMap<&'s str, Vec<usize>>,
+    /// Functions of one name that a file knows.
+    sets: Vec<Vec<overloads::Candidate>>,
+    /// Variables that all files know.
+    variables: FxHashMap<&'s str, Shared>,
+    /// Structs of files, by their places and names: one macro may have several.
+    structs_of_files: FxHashMap<(Span, &'s str), Ty>,
+    pointers: pointers::Pointers,
+    templates: templates::Templates<'s>,
+    /// Of a function with lanes: where it reads its variables.
+    uses: Option<uses::Uses<'s>>,
+    /// The statements around the code that matter to lanes.
+    around: Vec<uses::Around>,
+    locals: FxHashMap<Val, uses::Local<'s>>,
+    /// The values of variables with lanes that do not change, by their addresses: so indices show what they are made of.
+    values: FxHashMap<Val, Val>,
+    /// Of the function.
+    lane_references: Vec<Lanes>,
+    /// What follows in the region may run while no lane is active.
+    rest_is_cheap: bool,
     cur: Option<Cur>,
     /// In a function: where it returns to, and its result's type.
     result: Option<(Val, Ty)>,
@@ -173,23 +236,30 @@ struct Lowerer<'s, 'w> {
 }
 
 impl<'s> Lowerer<'s, '_> {
-    fn file(&mut self, file: FileId, text: &'s str) {
-        let items = crate::parser::parse(file, text, self.sink);
+    /// The functions of a file. Their bodies are kept while the file is lowered.
+    fn file(&mut self, sources: &'s Sources, file: FileId) {
+        let tokens = crate::preprocess::preprocess(sources, file, self.sink);
+        let items = crate::parser::parse(tokens, self.sink);
         self.scopes = vec![FxHashMap::default()];
         let mut bodies = Vec::new();
         for item in &items {
             let done = match item {
                 Item::Function(f) => self.signature(f.storage, &f.specifier, &f.declarator).map(|id| {
+                    self.functions[id].source = Some(templates::Source::Function(f.clone()));
                     bodies.push((id, f));
                 }),
                 Item::Declaration(d) => self.global_declaration(d),
+                Item::Template(t) => self.declare_template(t),
             };
             self.report(done);
         }
         for (id, function) in bodies {
+            self.scopes.truncate(1);
             let done = self.function(id, function);
             self.report(done);
         }
+        self.instances_of_file();
+        self.functions.iter_mut().for_each(|f| f.source = None);
     }
 
     fn report(&mut self, done: Lowered<()>) {
@@ -216,197 +286,6 @@ impl<'s> Lowerer<'s, '_> {
 
     fn find(&self, name: &str) -> Option<Entity> {
         self.scopes.iter().rev().find_map(|s| s.get(name)).map(|e| e.0)
-    }
-
-    // Types.
-
-    fn specified(&mut self, specifier: &Specifier<'s>) -> Lowered<Ty> {
-        let ty = self.specified_lane(specifier)?;
-        match &specifier.varying {
-            Some(n) => {
-                let n = self.length(n)?;
-                self.with_lanes(ty, n, specifier.span)
-            }
-            None => Ok(ty),
-        }
-    }
-
-    fn specified_lane(&mut self, specifier: &Specifier<'s>) -> Lowered<Ty> {
-        match &specifier.kind {
-            SpecifierKind::Void => Ok(Types::VOID),
-            SpecifierKind::Prim(prim) => Ok(self.types.prim(*prim)),
-            SpecifierKind::Auto => Err(Box::new(sierra_type::not_deduced(specifier.span))),
-            SpecifierKind::Named(name) => match self.find(name.text) {
-                Some(Entity::Type(ty)) => Ok(ty),
-                _ => Err(Box::new(sierra_name::error(name.span, name.text))),
-            },
-            SpecifierKind::Struct(name, fields) => self.struct_type(*name, fields.as_deref(), specifier.span),
-            SpecifierKind::Enum(name, values) => self.enum_type(*name, values.as_deref()),
-        }
-    }
-
-    fn struct_type(&mut self, name: Option<Name<'s>>, fields: Option<&[Declaration<'s>]>, span: Span) -> Lowered<Ty> {
-        let known = name.and_then(|name| match fields {
-            None => self.find(name.text),
-            // One that is defined in an inner block is another.
-            Some(_) => self.scopes.last().and_then(|s| s.get(name.text)).map(|e| e.0),
-        });
-        let known = match known {
-            Some(Entity::Type(ty)) if self.types.as_struct(ty).is_some() => Some(ty),
-            _ => None,
-        };
-        let ty = match known {
-            Some(ty) => ty,
-            None => {
-                let text = name.map_or("struct", |name| name.text);
-                let (_, ty) = self.types.declare_struct(text, span, self.w);
-                if let Some(name) = name {
-                    self.declare(name, Entity::Type(ty))?;
-                }
-                ty
-            }
-        };
-        let (Some(fields), Kind::Struct(id)) = (fields, self.types.kind(ty)) else { return Ok(ty) };
-        let id = *id;
-        if let (Some(data), Some(name)) = (self.types.as_struct(ty).filter(|s| s.fields.is_some()), name) {
-            return Err(Box::new(sierra_name::twice(name.span, name.text, data.declared)));
-        }
-        let mut found: Vec<Field> = Vec::new();
-        let mut places: FxHashMap<&str, Span> = FxHashMap::default();
-        for declaration in fields {
-            let base = self.specified(&declaration.specifier)?;
-            for (declarator, init) in &declaration.declared {
-                let ty = self.declared_type(base, declaration.specifier.is_const, declarator)?;
-                let name = declarator.name.unwrap_or(Name { text: "", span: declarator.span });
-                if declarator.params.is_some() {
-                    let hint = "write functions that take the struct";
-                    return Err(Box::new(limitation::not_supported(declarator.span, "functions in structs", hint)));
-                }
-                if init.is_some() {
-                    let hint = "assign the field of each variable";
-                    return Err(Box::new(limitation::not_supported(declarator.span, "values of fields", hint)));
-                }
-                self.complete(ty, declarator.span)?;
-                if let Some(before) = places.insert(name.text, name.span) {
-                    return Err(Box::new(sierra_name::twice(name.span, name.text, before)));
-                }
-                found.push(Field { name: name.text.into(), ty });
-            }
-        }
-        self.types.set_fields(id, found, self.w);
-        Ok(ty)
-    }
-
-    /// An enumeration is an `int`, as in C.
-    fn enum_type(&mut self, name: Option<Name<'s>>, values: Option<&[(Name<'s>, Option<Expr<'s>>)]>) -> Lowered<Ty> {
-        let int = self.types.prim(Prim::I32);
-        let Some(values) = values else {
-            let known = name.and_then(|name| self.find(name.text));
-            return match (known, name) {
-                (Some(Entity::Type(ty)), _) => Ok(ty),
-                (_, Some(name)) => Err(Box::new(sierra_name::error(name.span, name.text))),
-                _ => Ok(int),
-            };
-        };
-        if let Some(name) = name {
-            self.declare(name, Entity::Type(int))?;
-        }
-        let mut next = 0i64;
-        for (name, value) in values {
-            if let Some(value) = value {
-                next = self.constant_int(value)?;
-            }
-            if i32::try_from(next).is_err() {
-                return Err(Box::new(sierra_syntax::literal(name.span, name.text, "`int`")));
-            }
-            self.declare(*name, Entity::Constant(next, int))?;
-            next += 1;
-        }
-        Ok(int)
-    }
-
-    /// The type of a variable, field or result, from that of the specifier.
-    fn declared_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
-        if declarator.is_reference {
-            let hint = "take a pointer";
-            return Err(Box::new(limitation::not_supported(
-                declarator.span,
-                "references that are no parameters or variables of functions",
-                hint,
-            )));
-        }
-        self.referred_type(base, is_const, declarator)
-    }
-
-    fn referred_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
-        let mut ty = base;
-        let mut target_is_const = is_const;
-        for (is_const, varying) in &declarator.pointers {
-            ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
-            target_is_const = *is_const;
-        }
-        if declarator.params.is_some() {
-            return Ok(ty);
-        }
-        for length in declarator.lengths.iter().rev() {
-            let Some(length) = length else {
-                return Err(Box::new(sierra_constant::length(declarator.span)));
-            };
-            self.complete(ty, declarator.span)?;
-            let n = self.constant_int(length)?;
-            let total = self.elements(ty).checked_mul(n.try_into().unwrap_or(0));
-            if n < 1 || total.is_none_or(|total| total > MAX_LENGTH) {
-                return Err(Box::new(sierra_constant::length(length.span)));
-            }
-            ty = self.types.array(ty, n as u64);
-            self.depth(ty, declarator.span)?;
-        }
-        Ok(ty)
-    }
-
-    fn pointer_type(&mut self, to: Ty, is_const: bool, varying: Option<&Expr<'s>>, span: Span) -> Lowered<Ty> {
-        let ty = self.types.pointer(to, is_const);
-        self.depth(ty, span)?;
-        match varying {
-            Some(n) => {
-                let n = self.length(n)?;
-                self.with_lanes(ty, n, span)
-            }
-            None => Ok(ty),
-        }
-    }
-
-    /// The elements of an array of arrays; 1 for other types.
-    fn elements(&self, mut ty: Ty) -> u64 {
-        let mut n = 1u64;
-        while let Kind::Array(of, length) = *self.types.kind(ty) {
-            n = n.saturating_mul(length);
-            ty = of;
-        }
-        n
-    }
-
-    fn depth(&self, ty: Ty, span: Span) -> Lowered<()> {
-        if self.types.is_too_deep(ty) {
-            return Err(Box::new(sierra_type::too_deep(span, crate::types::MAX_DEPTH)));
-        }
-        Ok(())
-    }
-
-    fn complete(&self, ty: Ty, span: Span) -> Lowered<()> {
-        if self.types.is_complete(ty) {
-            return Ok(());
-        }
-        Err(Box::new(sierra_type::incomplete(span, &self.types.show(ty))))
-    }
-
-    fn type_name(&mut self, (specifier, declarator): &TypeName<'s>) -> Lowered<Ty> {
-        let base = self.specified(specifier)?;
-        self.declared_type(base, specifier.is_const, declarator)
-    }
-
-    fn is_const(specifier: &Specifier, declarator: &Declarator) -> bool {
-        declarator.pointers.last().map_or(specifier.is_const, |p| p.0)
     }
 
     // Items.
@@ -442,14 +321,37 @@ impl<'s> Lowerer<'s, '_> {
         init: Option<&Init<'s>>,
     ) -> Lowered<()> {
         let Some(name) = declarator.name else { return Ok(()) };
-        if declaration.storage == Storage::Extern {
-            let hint = "write functions that read and write it";
-            return Err(Box::new(limitation::not_supported(declarator.span, "variables of other files", hint)));
-        }
         let is_const = Self::is_const(&declaration.specifier, declarator);
         let ty = self.initialized_type(base, declaration.specifier.is_const, declarator, init)?;
         self.complete(ty, declarator.span)?;
         self.w.set_origin(name.span);
+        let is_extern = matches!(declaration.storage, Storage::Extern | Storage::ExternC);
+        let is_of_file = self.scopes.len() == 1;
+        let shared = match self.variables.get(name.text).copied() {
+            Some(shared) if is_extern || is_of_file && declaration.storage == Storage::Automatic && !is_const => {
+                if shared.variable.ty != ty || shared.variable.is_const != is_const {
+                    return Err(Box::new(sierra_type::differs(name.span, name.text, shared.declared)));
+                }
+                if shared.is_defined && (init.is_some() || !is_extern) {
+                    return Err(Box::new(sierra_name::twice(name.span, name.text, shared.declared)));
+                }
+                Some(shared)
+            }
+            _ => None,
+        };
+        if is_extern && init.is_none() {
+            let shared = shared.unwrap_or_else(|| {
+                let ir = self.types.ir(ty, self.w);
+                let global = self.w.declare_global(name.text, ir, true);
+                let address = self.w.global_val(global);
+                let variable = Variable { address, ty, is_const };
+                Shared { variable, global, declared: name.span, is_defined: false }
+            });
+            self.variables.insert(name.text, shared);
+            let scope = self.scopes.last_mut();
+            scope.map(|s| s.entry(name.text).or_insert((Entity::Variable(shared.variable), name.span)));
+            return Ok(());
+        }
         let was_constant = std::mem::replace(&mut self.is_constant, true);
         let cur = self.cur.take();
         let val = match init {
@@ -460,10 +362,22 @@ impl<'s> Lowerer<'s, '_> {
         self.cur = cur;
         let val = val?;
         let ir = self.types.ir(ty, self.w);
-        let global = self.w.declare_global(name.text, ir, !is_const);
+        let global = shared.map_or_else(|| self.w.declare_global(name.text, ir, !is_const), |s| s.global);
         self.w.set_init(global, val);
         let address = self.w.global_val(global);
-        self.declare(name, Entity::Variable(Variable { address, ty, is_const }))
+        let variable = Variable { address, ty, is_const };
+        let is_shared = is_of_file && (is_extern || declaration.storage == Storage::Automatic && !is_const);
+        if is_shared {
+            let known = Shared { variable, global, declared: name.span, is_defined: true };
+            self.variables.insert(name.text, known);
+            // The declaration of what is defined here.
+            if let (Some(shared), Some(scope)) = (shared, self.scopes.last_mut())
+                && matches!(scope.get(name.text), Some((Entity::Variable(v), _)) if v.address == shared.variable.address)
+            {
+                return Ok(());
+            }
+        }
+        self.declare(name, Entity::Variable(variable))
     }
 
     fn signature(
@@ -486,6 +400,47 @@ impl<'s> Lowerer<'s, '_> {
         let (Some(name), Some(declared)) = (declarator.name, &declarator.params) else {
             return Err(Box::new(sierra_syntax::unexpected(declarator.span, "", "a function")));
         };
+        let (found, names) = self.signature_type(base, specifier, declarator, declared)?;
+        let is_static = storage == Storage::Static;
+        let is_c = storage == Storage::ExternC;
+        let set = match self.scopes.first().and_then(|s| s.get(name.text)) {
+            Some(&(Entity::Functions(set), _)) => Some(set),
+            Some(&(_, before)) => return Err(Box::new(sierra_name::twice(name.span, name.text, before))),
+            None => None,
+        };
+        let in_set = |l: &Self, id: usize| l.functions[id].params == found.params;
+        let of_file = set.and_then(|set| overloads::functions(&self.sets[set]).find(|&id| in_set(self, id)));
+        let of_others = self.symbols.get(name.text).filter(|_| !is_static).into_iter().flatten().copied();
+        let known = of_file.or(of_others.into_iter().find(|&id| in_set(self, id)));
+        let id = match known {
+            Some(id) => {
+                let before = &self.functions[id];
+                if before.result != found.result || before.simd != found.simd {
+                    return Err(Box::new(sierra_type::differs(name.span, name.text, before.declared)));
+                }
+                id
+            }
+            None => self.new_function(name.text, name.span, found, &names, is_static),
+        };
+        self.functions[id].is_c |= is_c;
+        if known.is_none() && !is_static {
+            self.symbols.entry(name.text).or_default().push(id);
+        }
+        if of_file.is_none() {
+            let set = self.set_of(name)?;
+            self.sets[set].push(overloads::Candidate::Function(id));
+        }
+        Ok(id)
+    }
+
+    /// The types of a function, and the names of its parameters in the graph.
+    fn signature_type(
+        &mut self,
+        base: Ty,
+        specifier: &Specifier<'s>,
+        declarator: &Declarator<'s>,
+        declared: &[(Specifier<'s>, Declarator<'s>)],
+    ) -> Lowered<(Signature, Vec<&'s str>)> {
         let result = self.declared_type(base, specifier.is_const, declarator)?;
         let simd = match &specifier.simd {
             Some(n) => Some(self.length(n)?).filter(|n| *n > 1),
@@ -501,68 +456,80 @@ impl<'s> Lowerer<'s, '_> {
             params.push(self.param_type(base, specifier.is_const, declarator)?);
             names.push(declarator.name.map_or("x", |n| n.text));
         }
-        let is_static = storage == Storage::Static;
-        let known = match self.find(name.text) {
-            Some(Entity::Function(id)) => Some(id),
-            Some(_) => {
-                let before = self.scopes.first().and_then(|s| s.get(name.text)).map_or(name.span, |e| e.1);
-                return Err(Box::new(sierra_name::twice(name.span, name.text, before)));
-            }
-            None if is_static => None,
-            None => self.symbols.get(name.text).copied(),
-        };
-        if let Some(id) = known {
-            let before = &self.functions[id];
-            if before.params != params || before.result != result || before.simd != simd {
-                return Err(Box::new(sierra_type::differs(name.span, name.text, before.declared)));
-            }
-            if let Some(scope) = self.scopes.first_mut() {
-                scope.entry(name.text).or_insert((Entity::Function(id), name.span));
-            }
-            return Ok(id);
-        }
         names.push("return");
-        let mut types = vec![self.w.types.mem()];
-        if let Some(n) = simd {
-            types.push(self.mask_type(n));
+        if simd.is_some() {
             names.insert(1, "mask");
         }
-        types.extend(params.iter().map(|&ty| self.types.ir(ty, self.w)));
-        let ret = self.return_type(result);
-        types.push(ret);
-        let ty = self.w.types.cn(&types);
-        self.w.set_origin(name.span);
-        let k = self.w.declare(name.text, ty, &names);
-        let id = self.functions.len();
-        let function = Function {
-            name: name.text.into(),
-            declared: name.span,
+        if let Some(name) = declarator.name {
+            self.check_operator(name, &params)?;
+        }
+        Ok((Signature { params, result, simd }, names))
+    }
+
+    fn new_function(
+        &mut self,
+        name: &str,
+        declared: Span,
+        signature: Signature,
+        names: &[&str],
+        is_static: bool,
+    ) -> usize {
+        let ty = self.code_type(&signature);
+        self.w.set_origin(declared);
+        let k = self.w.declare(name, ty, names);
+        let Signature { params, result, simd } = signature;
+        let (name, is_defined, is_c, is_used) = (name.into(), false, false, false);
+        let source = None;
+        self.functions.push(Function {
+            name,
+            source,
+            declared,
             params,
             result,
             is_static,
+            is_c,
+            is_used,
             simd,
             k,
-            is_defined: false,
-        };
-        self.functions.push(function);
-        if !is_static {
-            self.symbols.insert(name.text, id);
+            is_defined,
+        });
+        self.functions.len() - 1
+    }
+
+    /// The type of a function in the graph.
+    fn code_type(&mut self, signature: &Signature) -> ir::Ty {
+        let mut types = vec![self.w.types.mem()];
+        if let Some(n) = signature.simd {
+            types.push(self.mask_type(n));
         }
-        if let Some(scope) = self.scopes.first_mut() {
-            scope.insert(name.text, (Entity::Function(id), name.span));
-        }
-        Ok(id)
+        types.extend(signature.params.iter().map(|&ty| self.types.ir(ty, self.w)));
+        let ret = self.return_type(signature.result);
+        types.push(ret);
+        self.w.types.cn(&types)
     }
 
     /// A parameter that is declared as an array is a pointer.
     fn param_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
+        if declarator.reference_lanes.is_some() {
+            let hint = "take a pointer in each lane";
+            let what = "parameters that are references in each lane";
+            return Err(Box::new(limitation::not_supported(declarator.span, what, hint)));
+        }
         if declarator.is_reference {
             let ty = self.referred_type(base, is_const, declarator)?;
             self.complete(ty, declarator.span)?;
             let is_const = declarator.pointers.last().map_or(is_const, |p| p.0);
             return Ok(self.types.reference(ty, is_const));
         }
-        let Some((_, inner)) = declarator.lengths.split_first() else {
+        if let Some(params) = &declarator.params {
+            let what = "parameters that are functions";
+            let hint = format!(
+                "write a pointer to a function: `{}`",
+                if params.is_empty() { "int (*f)()" } else { "int (*f)(int)" }
+            );
+            return Err(Box::new(limitation::not_supported(declarator.span, what, &hint)));
+        }
+        let Some((_, inner)) = declarator.lengths.split_first().filter(|_| declarator.function.is_none()) else {
             let ty = self.declared_type(base, is_const, declarator)?;
             self.complete(ty, declarator.span)?;
             return Ok(ty);
@@ -605,7 +572,6 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_name::twice(name.span, name.text, declared)));
         }
         self.functions[id].declared = name.span;
-        self.scopes.truncate(1);
         self.scopes.push(FxHashMap::default());
         self.reached.insert(k);
         self.go_on_in(k);
@@ -614,6 +580,12 @@ impl<'s> Lowerer<'s, '_> {
         let types = self.functions[id].params.clone();
         self.known.clear();
         self.loops.clear();
+        self.around.clear();
+        self.locals.clear();
+        self.lane_references.clear();
+        self.values.clear();
+        self.rest_is_cheap = true;
+        self.uses = function.has_lanes.then(|| uses::Uses::of(&function.body));
         let mask = simd.map(|_| params.remove(0));
         self.begin_lanes(simd, mask, &types, result);
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
@@ -632,7 +604,7 @@ impl<'s> Lowerer<'s, '_> {
         self.statements(&function.body);
         self.w.set_origin(function.end);
         self.end_of_function(name.text);
-        self.scopes.truncate(1);
+        self.scopes.pop();
         Ok(())
     }
 
@@ -682,65 +654,10 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    /// Exports functions, and joins those without a body with other code.
-    fn link(&mut self) {
-        // What the rest of the program declares, and exports.
-        let mut declared: FxHashMap<String, Vec<Cont>> = FxHashMap::default();
-        let mut exported: FxHashMap<String, Cont> = FxHashMap::default();
-        for k in (0..self.w.n_conts()).map(Cont::from_idx) {
-            match &*self.w.cont(k).linkage {
-                Linkage::Foreign(symbol) => declared.entry(symbol.clone()).or_default().push(k),
-                Linkage::Exported(symbol) => _ = exported.insert(symbol.clone(), k),
-                _ => {}
-            }
-        }
-        let functions = std::mem::take(&mut self.functions);
-        for f in &functions {
-            if !f.is_defined {
-                let found = exported.get(&f.name).copied();
-                let other = found.unwrap_or_else(|| self.w.foreign(&f.name, self.w.cont(f.k).ty));
-                self.join(f, f.k, other);
-            } else if !f.is_static && self.is_exportable(f) {
-                if exported.contains_key(&f.name) {
-                    self.sink.push(sierra_name::exported(f.declared, &f.name));
-                    continue;
-                }
-                self.w.cont_mut(f.k).linkage = Linkage::Exported(f.name.clone()).into();
-                for other in declared.remove(&f.name).unwrap_or_default() {
-                    self.join(f, other, f.k);
-                }
-            }
-        }
-        self.functions = functions;
-    }
-
-    /// Whether other code can call a function: it knows nothing of lanes.
-    fn is_exportable(&self, f: &Function) -> bool {
-        let has_lanes = |ty: Ty| match *self.types.kind(ty) {
-            Kind::Reference { to, .. } => self.types.is_varying(to),
-            _ => self.types.is_varying(ty),
-        };
-        f.simd.is_none() && !f.params.iter().chain([&f.result]).any(|&ty| has_lanes(ty))
-    }
-
-    /// Lets `from` be `to`.
-    fn join(&mut self, f: &Function, from: Cont, to: Cont) {
-        let types = [from, to].map(|k| self.w.cont(k).ty);
-        if types[0] != types[1] {
-            let [here, there] = types.map(|ty| self.w.types.display(ty));
-            let (here, there) = if from == f.k { (here, there) } else { (there, here) };
-            self.sink.push(sierra_type::foreign(f.declared, &f.name, &there, &here));
-            return;
-        }
-        let params = self.w.params(from).to_vec();
-        let callee = self.w.cont_val(to);
-        self.w.define(from, callee, &params);
-        self.w.cont_mut(from).linkage = Linkage::Internal.into();
-    }
-
     fn callables(&self) -> Vec<Callable> {
         let mut found = Vec::new();
-        for f in self.functions.iter().filter(|f| f.is_defined && !f.is_static && f.name != "main") {
+        let is_known = |f: &Function<'s>| f.is_c || self.symbols.get(&*f.name).is_none_or(|ids| ids.len() < 2);
+        for f in self.functions.iter().filter(|f| f.is_defined && !f.is_static && f.name != "main" && is_known(f)) {
             let params: Option<Vec<String>> = f.params.iter().map(|&ty| self.types.impala(ty)).collect();
             let result = if f.result == Types::VOID { Some("()".into()) } else { self.types.impala(f.result) };
             if let (Some(params), Some(result)) = (params, result) {

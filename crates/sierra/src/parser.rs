@@ -3,16 +3,20 @@
 //! Separate, since only the grammar is looked at, and which names are types: `a * b;` declares a pointer if `a` is one. The first fault ends a file.
 //!
 //! ```text
-//! file        = {function | declaration}
+//! file        = {function | declaration | template}
+//! template    = "template" "<" [ templated {"," templated} ] ">" ( function | "struct" NAME "{" {declaration} "}" ";" )
+//! templated   = ("typename" | "class") NAME | specifier NAME
 //! function    = specifier declarator block
 //! declaration = specifier [ declarator ["=" init] {"," declarator ["=" init]} ] ";"
 //! specifier   = {"static" | "extern" | "typedef" | "const" | "inline"} type
 //! type        = "void" | "bool" | "char" | "short" | "int" | "long" | "signed" | "unsigned" | "float" | "double" | "auto" | NAME
-//!             | "struct" [NAME] ["{" {declaration} "}"] | "enum" [NAME] ["{" NAME ["=" value] {"," …} "}"]
-//! declarator  = {"*" ["const"]} ["&"] [NAME] [ "(" [ parameter {"," parameter} ] ")" ] {"[" [value] "]"}
-//! init        = value | "{" [ init {"," init} [","] ] "}"
+//!             | NAME "<" [ (type | value) {"," (type | value)} ] ">"
+//!             | ("struct" | "union") [NAME] ["{" {declaration} "}"] | "enum" [NAME] ["{" NAME ["=" value] {"," …} "}"]
+//! declarator  = {"*" ["const"]} ["&"] [NAME | "operator" SIGN | "(" {"*"} [NAME] {"[" [value] "]"} ")" parameters] [ "(" [ parameter {"," parameter} ] ")" ] {"[" [value] "]"}
+//! init        = value | "{" [ part {"," part} [","] ] "}"
+//! part        = [ "." NAME "=" | "[" value "]" "=" ] init
 //! statement   = block | declaration | [expression] ";" | "return" [expression] ";" | "break" ";" | "continue" ";"
-//!             | "if" "(" expression ")" statement ["else" statement] | "while" "(" expression ")" statement
+//!             | "if" ["constexpr"] "(" expression ")" statement ["else" statement] | "while" "(" expression ")" statement
 //!             | "do" statement "while" "(" expression ")" ";"
 //!             | "for" "(" (declaration | [expression] ";") [expression] ";" [expression] ")" statement
 //!             | "switch" "(" expression ")" "{" { "case" value ":" | "default" ":" | statement } "}"
@@ -20,13 +24,15 @@
 //!
 //! Expressions are C's, with types called as functions, `float(n)`.
 
+mod declarators;
 mod exprs;
+mod templates;
 
 use crate::diagnostics::sierra_syntax;
-use crate::lexer::{Kind, Token, tokens};
+use crate::lexer::{Kind, Token};
 use crate::syntax::*;
 use nyala_base::diagnostics::limitation;
-use nyala_base::{Diagnostic, FileId, Sink, Span};
+use nyala_base::{Diagnostic, Sink, Span};
 use nyala_ir::Prim;
 use rustc_hash::FxHashMap;
 
@@ -34,7 +40,7 @@ use rustc_hash::FxHashMap;
 const MAX_DEPTH: u32 = 100;
 
 /// Words that are no names.
-const KEYWORDS: [&str; 58] = [
+const KEYWORDS: [&str; 60] = [
     "auto",
     "bool",
     "break",
@@ -42,6 +48,7 @@ const KEYWORDS: [&str; 58] = [
     "char",
     "class",
     "const",
+    "constexpr",
     "continue",
     "current_mask",
     "default",
@@ -86,6 +93,7 @@ const KEYWORDS: [&str; 58] = [
     "true",
     "try",
     "typedef",
+    "typename",
     "uniform",
     "union",
     "unsigned",
@@ -96,20 +104,17 @@ const KEYWORDS: [&str; 58] = [
 ];
 
 /// Words of C and C++ that begin what is not there, with what it is, in the plural, and what to write instead.
-const MISSING: [(&str, &str, &str); 14] = [
+const MISSING: [(&str, &str, &str); 11] = [
     ("class", "classes", "write a `struct`, and functions that take it"),
     ("delete", "`new` and `delete`", "declare `void* malloc(size_t n);` and `void free(void* p);`"),
     ("goto", "jumps to labels", "use a loop, `break` and `continue`"),
     ("namespace", "namespaces", "begin names with a word of their own"),
     ("new", "`new` and `delete`", "declare `void* malloc(size_t n);` and `void free(void* p);`"),
-    ("operator", "operators of one's own", "write a function"),
     ("private", "access rules", "leave it out"),
     ("protected", "access rules", "leave it out"),
     ("public", "access rules", "leave it out"),
-    ("template", "templates", "write a function for each type"),
     ("throw", "exceptions", "return a value that says what is wrong"),
     ("try", "exceptions", "return a value that says what is wrong"),
-    ("union", "unions", "write a `struct`"),
     ("using", "`using` declarations", "write a `typedef`"),
 ];
 
@@ -134,29 +139,51 @@ const INTS: [(&str, Prim); 17] = [
     ("size_t", Prim::U64),
 ];
 
+/// What a name is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Value,
+    Type,
+    /// Of a struct, or of a function.
+    TypeTemplate,
+    Template,
+}
+
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 struct Parser<'s> {
     tokens: Vec<Token<'s>>,
     pos: usize,
     depth: u32,
-    /// Names in scope, and whether they are types.
-    scopes: Vec<FxHashMap<&'s str, bool>>,
+    /// Names in scope.
+    scopes: Vec<FxHashMap<&'s str, Role>>,
+    /// Blocks behind `extern "C"` that are open.
+    n_blocks: u32,
 }
 
-/// The items of a file. What is wrong with its grammar is reported.
-pub fn parse<'s>(file: FileId, text: &'s str, sink: &mut Sink) -> Vec<Item<'s>> {
+/// The value behind `#if`, of tokens that end with `End`.
+pub(crate) fn parse_condition<'s>(tokens: Vec<Token<'s>>) -> Parsed<Expr<'s>> {
+    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes: vec![FxHashMap::default()], n_blocks: 0 };
+    let condition = parser.expression()?;
+    if parser.token().kind == Kind::End { Ok(condition) } else { Err(parser.unexpected("the end of the line")) }
+}
+
+/// The items of a file's tokens. What is wrong with its grammar is reported.
+pub fn parse<'s>(tokens: Vec<Token<'s>>, sink: &mut Sink) -> Vec<Item<'s>> {
     let scopes = vec![FxHashMap::default()];
-    let mut parser = Parser { tokens: tokens(file, text), pos: 0, depth: 0, scopes };
+    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0 };
     let mut items = Vec::new();
     while parser.token().kind != Kind::End {
         match parser.item() {
             Ok(item) => items.extend(item),
             Err(diagnostic) => {
                 sink.push(*diagnostic);
-                break;
+                return items;
             }
         }
+    }
+    if parser.n_blocks > 0 {
+        sink.push(*parser.unexpected("`}`"));
     }
     items
 }
@@ -184,7 +211,7 @@ impl<'s> Parser<'s> {
     /// From the beginning of a token to the end of the last one.
     fn since(&self, start: Span) -> Span {
         let last = self.tokens[self.pos.saturating_sub(1).min(self.tokens.len() - 1)].span;
-        Span { hi: last.hi.max(start.hi), ..start }
+        through(start, last)
     }
 
     fn is(&self, text: &str) -> bool {
@@ -206,13 +233,6 @@ impl<'s> Parser<'s> {
         let token = self.token();
         if let Some((_, what, hint)) = MISSING.iter().find(|m| m.0 == token.text) {
             return Box::new(limitation::not_supported(token.span, what, hint));
-        }
-        if token.kind == Kind::Directive {
-            return Box::new(limitation::not_supported(
-                token.span,
-                "lines for the preprocessor",
-                "write `const` variables and functions, and give the command all files",
-            ));
         }
         Box::new(sierra_syntax::unexpected(token.span, token.text, expected))
     }
@@ -237,9 +257,9 @@ impl<'s> Parser<'s> {
         Ok(Name { text: token.text, span: token.span })
     }
 
-    fn declare(&mut self, name: &'s str, is_type: bool) {
+    fn declare(&mut self, name: &'s str, role: Role) {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name, is_type);
+            scope.insert(name, role);
         }
     }
 
@@ -252,53 +272,104 @@ impl<'s> Parser<'s> {
 
     /// Whether a type, or a declaration, begins at a token.
     fn begins_type(&self, token: Token) -> bool {
-        const WORDS: [&str; 20] = [
-            "void", "bool", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "auto", "struct",
-            "enum", "const", "static", "extern", "typedef", "uniform", "varying", "simd",
+        const WORDS: [&str; 23] = [
+            "void",
+            "bool",
+            "char",
+            "short",
+            "int",
+            "long",
+            "signed",
+            "unsigned",
+            "float",
+            "double",
+            "auto",
+            "struct",
+            "union",
+            "enum",
+            "const",
+            "constexpr",
+            "static",
+            "extern",
+            "typedef",
+            "typename",
+            "uniform",
+            "varying",
+            "simd",
         ];
         token.kind == Kind::Name
             && (WORDS.contains(&token.text) || token.text == "inline" || self.is_type_name(token.text))
     }
 
     fn is_type_name(&self, name: &str) -> bool {
-        let declared = self.scopes.iter().rev().find_map(|s| s.get(name).copied());
-        declared.unwrap_or_else(|| INTS.iter().any(|i| i.0 == name))
+        match self.role(name) {
+            Some(role) => matches!(role, Role::Type | Role::TypeTemplate),
+            None => INTS.iter().any(|i| i.0 == name),
+        }
+    }
+
+    fn role(&self, name: &str) -> Option<Role> {
+        self.scopes.iter().rev().find_map(|s| s.get(name).copied())
     }
 
     fn item(&mut self) -> Parsed<Option<Item<'s>>> {
         if self.eat(";") {
             return Ok(None);
         }
+        if self.is("template") {
+            return self.template().map(|t| Some(Item::Template(t.into())));
+        }
+        let mut is_c = self.n_blocks > 0;
         if self.is("extern") && self.ahead(1).kind == Kind::Text {
-            // All functions have C's linkage.
             self.pos += 2;
-            if self.is("{") {
-                return Err(Box::new(limitation::not_supported(
-                    self.span(),
-                    "blocks after `extern \"C\"`",
-                    "leave them out: all functions can be called from C",
-                )));
+            is_c = true;
+            if self.eat("{") {
+                self.n_blocks += 1;
+                return Ok(None);
             }
         }
-        let (storage, specifier) = self.specifiers()?;
+        if self.n_blocks > 0 && self.eat("}") {
+            self.n_blocks -= 1;
+            return Ok(None);
+        }
+        let (mut storage, specifier) = self.specifiers()?;
+        if is_c && matches!(storage, Storage::Automatic | Storage::Extern) {
+            storage = Storage::ExternC;
+        }
         if self.eat(";") {
             return Ok(Some(Item::Declaration(Declaration { storage, specifier, declared: Vec::new() })));
         }
         let declarator = self.declarator(true)?;
         if declarator.params.is_some() && self.is("{") {
-            if let Some(name) = declarator.name {
-                self.declare(name.text, false);
+            if let Some(name) = declarator.name
+                && self.role(name.text) != Some(Role::Template)
+            {
+                self.declare(name.text, Role::Value);
             }
-            return self.scoped(|p| {
-                let params = declarator.params.iter().flatten();
-                params.filter_map(|(_, d)| d.name).for_each(|name| p.declare(name.text, false));
-                p.expect("{")?;
-                let body = p.statements()?;
-                let end = p.expect("}")?;
-                Ok(Some(Item::Function(Function { storage, specifier, declarator, body, end })))
-            });
+            return self.function(storage, specifier, declarator).map(|f| Some(Item::Function(f.into())));
         }
         self.declaration_of(storage, specifier, declarator).map(|d| Some(Item::Declaration(d)))
+    }
+
+    /// The body of a function.
+    fn function(
+        &mut self,
+        storage: Storage,
+        specifier: Specifier<'s>,
+        declarator: Declarator<'s>,
+    ) -> Parsed<Function<'s>> {
+        self.scoped(|p| {
+            let params = declarator.params.iter().flatten();
+            params.filter_map(|(_, d)| d.name).for_each(|name| p.declare(name.text, Role::Value));
+            let start = p.pos;
+            p.expect("{")?;
+            let body = p.statements()?;
+            let end = p.expect("}")?;
+            let params = declarator.params.iter().flatten();
+            let has_lanes = params.into_iter().any(|(s, _)| s.varying.is_some())
+                || p.tokens[start..p.pos].iter().any(|t| t.text == "varying");
+            Ok(Function { storage, specifier, declarator, body, has_lanes, end })
+        })
     }
 
     fn declaration(&mut self) -> Parsed<Declaration<'s>> {
@@ -321,7 +392,7 @@ impl<'s> Parser<'s> {
         let mut declarator = first;
         loop {
             if let Some(name) = declarator.name {
-                self.declare(name.text, storage == Storage::Typedef);
+                self.declare(name.text, if storage == Storage::Typedef { Role::Type } else { Role::Value });
             }
             let init = if self.eat("=") { Some(self.init()?) } else { None };
             declared.push((declarator, init));
@@ -342,11 +413,21 @@ impl<'s> Parser<'s> {
         self.nested(|p| {
             let mut parts = Vec::new();
             while !p.is("}") {
-                if p.is(".") || p.is("[") {
-                    let hint = "write the values of all parts, in their order";
-                    return Err(Box::new(limitation::not_supported(p.span(), "values of named parts", hint)));
+                let mut designator = None;
+                if p.eat(".") {
+                    designator = Some(Designator::Field(p.name("the name of a field")?));
+                } else if p.eat("[") {
+                    designator = Some(Designator::Element(p.choice()?));
+                    p.expect("]")?;
                 }
-                parts.push(p.init()?);
+                if designator.is_some() {
+                    if p.is(".") || p.is("[") {
+                        let hint = "write the inner values in braces: `.a = {.b = 1}`";
+                        return Err(Box::new(limitation::not_supported(p.span(), "values of parts of parts", hint)));
+                    }
+                    p.expect("=")?;
+                }
+                parts.push((designator, p.init()?));
                 if !p.eat(",") {
                     break;
                 }
@@ -373,7 +454,7 @@ impl<'s> Parser<'s> {
             }
             let is_open = kind.is_none() && base.is_none() && counts == [0; 4];
             match token.text {
-                "const" => is_const = true,
+                "const" | "constexpr" => is_const = true,
                 "inline" | "uniform" => {}
                 word @ ("varying" | "simd") => {
                     self.pos += 1;
@@ -392,7 +473,7 @@ impl<'s> Parser<'s> {
                 "void" if is_open => kind = Some(SpecifierKind::Void),
                 "bool" if is_open => kind = Some(SpecifierKind::Prim(Prim::Bool)),
                 "auto" if is_open => kind = Some(SpecifierKind::Auto),
-                "struct" if is_open => {
+                "struct" | "union" if is_open => {
                     kind = Some(self.struct_specifier()?);
                     continue;
                 }
@@ -400,12 +481,20 @@ impl<'s> Parser<'s> {
                     kind = Some(self.enum_specifier()?);
                     continue;
                 }
+                "typename" if is_open => {}
                 name if is_open && self.is_type_name(name) => {
-                    let declared = self.scopes.iter().any(|s| s.contains_key(name));
-                    let int = INTS.iter().find(|i| i.0 == name && !declared);
-                    kind = Some(int.map_or(SpecifierKind::Named(Name { text: name, span: token.span }), |i| {
-                        SpecifierKind::Prim(i.1)
-                    }));
+                    let role = self.role(name);
+                    let int = INTS.iter().find(|i| i.0 == name && role.is_none());
+                    kind = Some(match int {
+                        Some(int) => SpecifierKind::Prim(int.1),
+                        None => {
+                            self.pos += 1;
+                            let args =
+                                if role == Some(Role::TypeTemplate) { self.template_args()? } else { Vec::new() };
+                            kind = Some(SpecifierKind::Named(Name { text: name, span: token.span }, args));
+                            continue;
+                        }
+                    });
                 }
                 _ => break,
             }
@@ -446,13 +535,16 @@ impl<'s> Parser<'s> {
     }
 
     fn struct_specifier(&mut self) -> Parsed<SpecifierKind<'s>> {
-        self.expect("struct")?;
+        let is_union = self.is("union");
+        self.pos += 1;
         let name = if self.is("{") { None } else { Some(self.name("the name of the struct, or `{`")?) };
-        if let Some(name) = name {
-            self.declare(name.text, true);
+        if let Some(name) = name
+            && self.role(name.text) != Some(Role::TypeTemplate)
+        {
+            self.declare(name.text, Role::Type);
         }
         if !self.eat("{") {
-            return Ok(SpecifierKind::Struct(name, None));
+            return Ok(SpecifierKind::Struct(is_union, name, None));
         }
         let fields = self.nested(|p| {
             let mut fields = Vec::new();
@@ -466,14 +558,14 @@ impl<'s> Parser<'s> {
             Ok(fields)
         })?;
         self.expect("}")?;
-        Ok(SpecifierKind::Struct(name, Some(fields)))
+        Ok(SpecifierKind::Struct(is_union, name, Some(fields)))
     }
 
     fn enum_specifier(&mut self) -> Parsed<SpecifierKind<'s>> {
         self.expect("enum")?;
         let name = if self.is("{") { None } else { Some(self.name("the name of the enumeration, or `{`")?) };
         if let Some(name) = name {
-            self.declare(name.text, true);
+            self.declare(name.text, Role::Type);
         }
         if !self.eat("{") {
             return Ok(SpecifierKind::Enum(name, None));
@@ -481,7 +573,7 @@ impl<'s> Parser<'s> {
         let mut values = Vec::new();
         while !self.is("}") {
             let name = self.name("a name")?;
-            self.declare(name.text, false);
+            self.declare(name.text, Role::Value);
             let value = if self.eat("=") { Some(self.choice()?) } else { None };
             values.push((name, value));
             if !self.eat(",") {
@@ -490,71 +582,6 @@ impl<'s> Parser<'s> {
         }
         self.expect("}")?;
         Ok(SpecifierKind::Enum(name, Some(values)))
-    }
-
-    /// With a name, or without one where a type stands alone.
-    fn declarator(&mut self, is_named: bool) -> Parsed<Declarator<'s>> {
-        let start = self.span();
-        let mut pointers = Vec::new();
-        while self.eat("*") {
-            let mut pointer = (false, None);
-            loop {
-                if self.eat("const") {
-                    pointer.0 = true;
-                } else if self.eat("varying") {
-                    pointer.1 = Some(self.length()?);
-                } else if !self.eat("uniform") && !self.eat("restrict") {
-                    break;
-                }
-            }
-            pointers.push(pointer);
-        }
-        let is_reference = self.eat("&");
-        if is_reference && self.is("varying") {
-            let hint = "take a pointer in each lane";
-            return Err(Box::new(limitation::not_supported(self.span(), "references in each lane", hint)));
-        }
-        if self.is("(") {
-            let hint = "call functions by their names";
-            return Err(Box::new(limitation::not_supported(self.span(), "pointers to functions", hint)));
-        }
-        let has_name = self.token().kind == Kind::Name && !KEYWORDS.contains(&self.token().text);
-        let name = if is_named || has_name { Some(self.name("a name")?) } else { None };
-        let mut params = None;
-        if name.is_some() && self.eat("(") {
-            params = Some(self.params()?);
-        }
-        let mut lengths = Vec::new();
-        while self.eat("[") {
-            lengths.push(if self.is("]") { None } else { Some(self.choice()?) });
-            self.expect("]")?;
-        }
-        Ok(Declarator { pointers, is_reference, name, params, lengths, span: self.since(start) })
-    }
-
-    fn params(&mut self) -> Parsed<Vec<(Specifier<'s>, Declarator<'s>)>> {
-        let mut params = Vec::new();
-        if self.is("void") && self.ahead(1).text == ")" {
-            self.pos += 1;
-        }
-        while !self.is(")") {
-            if self.is("...") {
-                let hint = "declare a function for each number of arguments";
-                return Err(Box::new(limitation::not_supported(self.span(), "parameters `...`", hint)));
-            }
-            let (_, specifier) = self.specifiers()?;
-            params.push((specifier, self.declarator(false)?));
-            if !self.eat(",") {
-                break;
-            }
-        }
-        self.expect(")")?;
-        Ok(params)
-    }
-
-    fn type_name(&mut self) -> Parsed<TypeName<'s>> {
-        let (_, specifier) = self.specifiers()?;
-        Ok((specifier, self.declarator(false)?))
     }
 
     // Statements.
@@ -629,7 +656,7 @@ impl<'s> Parser<'s> {
                         self.expect(")")?;
                     }
                     return self.scoped(|p| {
-                        mask.into_iter().for_each(|name| p.declare(name.text, false));
+                        mask.into_iter().for_each(|name| p.declare(name.text, Role::Value));
                         Ok(StatementKind::Scalar(mask, Box::new(p.statement()?)))
                     });
                 }
@@ -641,7 +668,7 @@ impl<'s> Parser<'s> {
                     let lane = self.name("a name for the number of the lane")?;
                     self.expect(")")?;
                     return self.scoped(|p| {
-                        [mask, lane].into_iter().for_each(|name| p.declare(name.text, false));
+                        [mask, lane].into_iter().for_each(|name| p.declare(name.text, Role::Value));
                         Ok(StatementKind::ForEachActive(mask, lane, Box::new(p.statement()?)))
                     });
                 }
@@ -653,7 +680,7 @@ impl<'s> Parser<'s> {
                     let values = self.assignment()?;
                     self.expect(")")?;
                     return self.scoped(|p| {
-                        p.declare(name.text, false);
+                        p.declare(name.text, Role::Value);
                         Ok(StatementKind::ForEachUnique(name, values, Box::new(p.statement()?)))
                     });
                 }
@@ -677,8 +704,7 @@ impl<'s> Parser<'s> {
         if self.eat(";") {
             return Ok(StatementKind::Empty);
         }
-        // `float(n)` is a value.
-        if self.begins_type(token) && self.ahead(1).text != "(" {
+        if self.begins_declaration() {
             return self.declaration().map(StatementKind::Declare);
         }
         let value = self.expression()?;
@@ -694,6 +720,13 @@ impl<'s> Parser<'s> {
     }
 
     fn if_statement(&mut self) -> Parsed<StatementKind<'s>> {
+        if self.ahead(1).text == "constexpr" {
+            self.pos += 2;
+            let condition = self.condition()?;
+            let then = self.statement()?;
+            let otherwise = if self.eat("else") { Some(self.statement()?) } else { None };
+            return Ok(StatementKind::Decide(Box::new((condition, then, otherwise))));
+        }
         let mut arms = Vec::new();
         loop {
             self.expect("if")?;
@@ -714,7 +747,7 @@ impl<'s> Parser<'s> {
         let start = self.span();
         let first = if self.eat(";") {
             None
-        } else if self.begins_type(self.token()) && self.ahead(1).text != "(" {
+        } else if self.begins_declaration() {
             Some(StatementKind::Declare(self.declaration()?))
         } else {
             let value = self.expression()?;

@@ -3,6 +3,11 @@
 use nyala_base::Span;
 use nyala_ir::Prim;
 
+/// From the beginning of one place to the end of another. What comes from another file, or from a macro, adds nothing.
+pub fn through(start: Span, end: Span) -> Span {
+    if start.file == end.file && end.hi > start.hi { Span { hi: end.hi, ..start } } else { start }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'s> {
     pub text: &'s str,
@@ -11,8 +16,38 @@ pub struct Name<'s> {
 
 #[derive(Debug)]
 pub enum Item<'s> {
-    Function(Function<'s>),
+    Function(std::rc::Rc<Function<'s>>),
     Declaration(Declaration<'s>),
+    Template(std::rc::Rc<Template<'s>>),
+}
+
+/// A function or a struct for each of some types and integers.
+#[derive(Debug)]
+pub struct Template<'s> {
+    pub name: Name<'s>,
+    pub params: Vec<TemplateParam<'s>>,
+    pub of: Templated<'s>,
+}
+
+#[derive(Debug)]
+pub enum Templated<'s> {
+    Function(Function<'s>),
+    /// The fields.
+    Struct(Specifier<'s>),
+}
+
+/// `typename T`, or `int n`, which has a type.
+#[derive(Debug)]
+pub struct TemplateParam<'s> {
+    pub name: Name<'s>,
+    pub integer: Option<Specifier<'s>>,
+}
+
+/// A type or an integer.
+#[derive(Debug)]
+pub enum TemplateArg<'s> {
+    Type(Box<TypeName<'s>>),
+    Value(Expr<'s>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -21,6 +56,8 @@ pub enum Storage {
     Automatic,
     Static,
     Extern,
+    /// `extern "C"`
+    ExternC,
     Typedef,
 }
 
@@ -30,6 +67,8 @@ pub struct Function<'s> {
     pub specifier: Specifier<'s>,
     pub declarator: Declarator<'s>,
     pub body: Vec<Statement<'s>>,
+    /// The word `varying` is in it.
+    pub has_lanes: bool,
     /// Where the body ends.
     pub end: Span,
 }
@@ -59,9 +98,10 @@ pub enum SpecifierKind<'s> {
     /// A number or `bool`.
     Prim(Prim),
     Auto,
-    Named(Name<'s>),
-    /// `None`: the struct is only named.
-    Struct(Option<Name<'s>>, Option<Vec<Declaration<'s>>>),
+    /// With the arguments of a template.
+    Named(Name<'s>, Vec<TemplateArg<'s>>),
+    /// A struct, or a union. `None`: it is only named.
+    Struct(bool, Option<Name<'s>>, Option<Vec<Declaration<'s>>>),
     Enum(Option<Name<'s>>, Option<Vec<(Name<'s>, Option<Expr<'s>>)>>),
 }
 
@@ -70,19 +110,36 @@ pub enum SpecifierKind<'s> {
 pub struct Declarator<'s> {
     /// For each `*` whether it is constant, and its `varying(n)`.
     pub pointers: Vec<(bool, Option<Expr<'s>>)>,
-    /// `&` behind them.
+    /// `&` behind them, and its `varying(n)`.
     pub is_reference: bool,
+    pub reference_lanes: Option<Box<Expr<'s>>>,
     pub name: Option<Name<'s>>,
     pub params: Option<Vec<(Specifier<'s>, Declarator<'s>)>>,
+    /// `(*f)(…)`: what stands before it is the result of a function, to which this is a pointer.
+    pub function: Option<Box<FunctionPointer<'s>>>,
     /// `[n]`, from the left.
     pub lengths: Vec<Option<Expr<'s>>>,
     pub span: Span,
 }
 
 #[derive(Debug)]
+pub struct FunctionPointer<'s> {
+    /// As those of a declarator: at least one.
+    pub pointers: Vec<(bool, Option<Expr<'s>>)>,
+    pub params: Vec<(Specifier<'s>, Declarator<'s>)>,
+}
+
+#[derive(Debug)]
 pub enum Init<'s> {
     Value(Expr<'s>),
-    List(Vec<Init<'s>>, Span),
+    List(Vec<(Option<Designator<'s>>, Init<'s>)>, Span),
+}
+
+/// `.x =` or `[2] =`
+#[derive(Debug)]
+pub enum Designator<'s> {
+    Field(Name<'s>),
+    Element(Expr<'s>),
 }
 
 #[derive(Debug)]
@@ -96,6 +153,8 @@ pub enum StatementKind<'s> {
     Block(Vec<Statement<'s>>),
     Declare(Declaration<'s>),
     Value(Expr<'s>),
+    /// `if constexpr (…)`
+    Decide(Box<(Expr<'s>, Statement<'s>, Option<Statement<'s>>)>),
     /// Conditions and what they guard, from the first `if` to the last `else if`.
     If(Vec<(Expr<'s>, Statement<'s>)>, Option<Box<Statement<'s>>>),
     For {
@@ -130,6 +189,8 @@ pub struct Expr<'s> {
 #[derive(Debug)]
 pub enum ExprKind<'s> {
     Name(&'s str),
+    /// `f<int>`
+    Instance(Name<'s>, Vec<TemplateArg<'s>>),
     /// With its digits and suffix.
     Int(&'s str),
     Float(&'s str),
@@ -141,8 +202,6 @@ pub enum ExprKind<'s> {
     Null,
     Unary(Unary, Box<Expr<'s>>),
     Cast(Box<TypeName<'s>>, Box<Expr<'s>>),
-    /// `float(n)`
-    Convert(Prim, Box<Expr<'s>>),
     /// `(T) {1, 2}`
     Literal(Box<TypeName<'s>>, Box<Init<'s>>),
     /// `seq<n>()`

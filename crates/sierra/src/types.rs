@@ -1,7 +1,7 @@
 //! Types of the language, each with its type in the graph.
 
 use nyala_base::Span;
-use nyala_ir::{self as ir, Prim, World};
+use nyala_ir::{self as ir, Prim, World, layout};
 use rustc_hash::FxHashMap;
 
 /// Limit on the elements of an array.
@@ -33,15 +33,28 @@ pub enum Kind {
         is_const: bool,
     },
     Array(Ty, u64),
+    /// A struct or a union.
     Struct(StructId),
+    /// A pointer to a function: 0, or the number of one whose address the program takes.
+    Function(Signature),
     /// A number or `bool` in each lane.
     Varying(Prim, u32),
+    /// A pointer to a function in each lane.
+    VaryingFunction(Ty, u32),
     /// A pointer in each lane, as its bits.
     VaryingPointer {
         to: Ty,
         is_const: bool,
         n: u32,
     },
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Signature {
+    pub params: Vec<Ty>,
+    pub result: Ty,
+    /// The lanes of the mode in which the function runs.
+    pub simd: Option<u32>,
 }
 
 pub struct Field {
@@ -52,6 +65,8 @@ pub struct Field {
 pub struct Struct {
     pub name: String,
     pub declared: Span,
+    /// All fields lie at its beginning.
+    pub is_union: bool,
     /// `None`: it was only named so far.
     pub fields: Option<Vec<Field>>,
     ir: (ir::StructId, ir::Ty),
@@ -96,6 +111,11 @@ impl Types {
                 | Kind::Reference { to: of, .. }
                 | Kind::VaryingPointer { to: of, .. }
                 | Kind::Array(of, _) => self.depths[of.0 as usize] + 1,
+                Kind::VaryingFunction(of, _) => self.depths[of.0 as usize],
+                Kind::Function(ref f) => {
+                    let parts = f.params.iter().chain([&f.result]);
+                    parts.map(|ty| self.depths[ty.0 as usize]).max().unwrap_or(0) + 1
+                }
                 _ => 0,
             };
             self.kinds.push(kind.clone());
@@ -141,15 +161,42 @@ impl Types {
         let unique = if *n == 0 { name.to_string() } else { format!("{name}.{n}") };
         let ir = world.types.declare_struct(&unique);
         let id = StructId(self.structs.len() as u32);
-        self.structs.push(Struct { name: name.into(), declared, fields: None, ir });
+        self.structs.push(Struct { name: name.into(), declared, is_union: false, fields: None, ir });
         (id, self.intern(Kind::Struct(id)))
     }
 
     pub fn set_fields(&mut self, id: StructId, fields: Vec<Field>, world: &mut World) {
-        let of_graph = fields.iter().map(|f| (f.name.clone(), self.ir(f.ty, world))).collect();
+        let mut of_graph: Vec<(String, ir::Ty)> =
+            fields.iter().map(|f| (f.name.clone(), self.ir(f.ty, world))).collect();
+        if self.structs[id.0 as usize].is_union {
+            let layouts = of_graph.iter().filter_map(|f| layout::size_align(&world.types, f.1));
+            let (size, align) = layouts.fold((0, 1), |all, l| (all.0.max(l.0), all.1.max(l.1)));
+            let words = [Prim::U8, Prim::U16, Prim::U32].into_iter().find(|p| u64::from(p.bits()) == align * 8);
+            let word = world.types.prim(words.unwrap_or(Prim::U64));
+            let align = align.min(8);
+            of_graph = vec![("words".into(), world.types.array(word, size.div_ceil(align).max(1)))];
+        }
         let data = &mut self.structs[id.0 as usize];
         world.types.set_fields(data.ir.0, of_graph);
         data.fields = Some(fields);
+    }
+
+    pub fn set_union(&mut self, id: StructId) {
+        self.structs[id.0 as usize].is_union = true;
+    }
+
+    /// The types of a struct's fields; none of other types, and of unions, which have no parts side by side.
+    pub fn fields(&self, ty: Ty) -> Vec<Ty> {
+        let data = self.as_struct(ty).filter(|s| !s.is_union);
+        data.and_then(|s| s.fields.as_ref()).into_iter().flatten().map(|f| f.ty).collect()
+    }
+
+    pub fn function(&mut self, signature: Signature) -> Ty {
+        self.intern(Kind::Function(signature))
+    }
+
+    pub fn as_function(&self, ty: Ty) -> Option<&Signature> {
+        if let Kind::Function(signature) = self.kind(ty) { Some(signature) } else { None }
     }
 
     /// The type with `n` lanes. Of a struct each field has them that has none yet. `None`: it has no lanes.
@@ -158,7 +205,8 @@ impl Types {
             return Some(ty);
         }
         match *self.kind(ty) {
-            Kind::Error | Kind::Varying(..) | Kind::VaryingPointer { .. } => Some(ty),
+            Kind::Error | Kind::Varying(..) | Kind::VaryingPointer { .. } | Kind::VaryingFunction(..) => Some(ty),
+            Kind::Function(_) => Some(self.intern(Kind::VaryingFunction(ty, n))),
             Kind::Void | Kind::Reference { .. } => None,
             Kind::Prim(prim) => Some(self.intern(Kind::Varying(prim, n))),
             Kind::Pointer { to, is_const } => Some(self.intern(Kind::VaryingPointer { to, is_const, n })),
@@ -166,11 +214,15 @@ impl Types {
                 let of = self.varying(of, n, world)?;
                 Some(self.array(of, length))
             }
+            Kind::Struct(id) if self.origins.contains_key(&id) => Some(ty),
             Kind::Struct(id) => {
                 if let Some(&known) = self.varying.get(&(id, n)) {
                     return Some(known);
                 }
                 let data = &self.structs[id.0 as usize];
+                if data.is_union {
+                    return None;
+                }
                 let (name, declared) = (format!("{} varying({n})", data.name), data.declared);
                 let fields: Vec<(String, Ty)> = data.fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty)).collect();
                 let (made, made_ty) = self.declare_struct(&name, declared, world);
@@ -189,7 +241,7 @@ impl Types {
     /// The number of lanes of a value; `None` if it has none.
     pub fn lanes(&self, ty: Ty) -> Option<u32> {
         match *self.kind(ty) {
-            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => Some(n),
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => Some(n),
             Kind::Struct(id) => self.origins.get(&id).map(|o| o.1),
             _ => None,
         }
@@ -200,6 +252,7 @@ impl Types {
         match *self.kind(ty) {
             Kind::Varying(prim, _) => self.prim(prim),
             Kind::VaryingPointer { to, is_const, .. } => self.pointer(to, is_const),
+            Kind::VaryingFunction(lane, _) => lane,
             Kind::Struct(id) => self.origins.get(&id).map_or(ty, |o| o.0),
             _ => ty,
         }
@@ -239,7 +292,8 @@ impl Types {
             }
             Kind::Struct(id) => self.structs[id.0 as usize].ir.1,
             Kind::Varying(prim, n) => world.types.vector(prim, n),
-            Kind::VaryingPointer { n, .. } => world.types.vector(Prim::U64, n),
+            Kind::Function(_) => world.types.prim(Prim::U64),
+            Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => world.types.vector(Prim::U64, n),
         }
     }
 
@@ -283,6 +337,14 @@ impl Types {
                 let known = self.known.get(&Kind::Prim(prim));
                 format!("{} varying({n})", known.map_or(String::new(), |&ty| self.show(ty)))
             }
+            // Types of arguments may be the same ones many times.
+            Kind::Function(_) if self.depths[ty.0 as usize] > 6 => "a pointer to a function".into(),
+            Kind::Function(ref f) => {
+                let params: Vec<String> = f.params.iter().map(|&ty| self.show(ty)).collect();
+                let simd = f.simd.map_or(String::new(), |n| format!("simd({n}) "));
+                format!("{simd}{} (*)({})", self.show(f.result), params.join(", "))
+            }
+            Kind::VaryingFunction(lane, n) => format!("{} varying({n})", self.show(lane)),
             Kind::VaryingPointer { to, is_const, n } => {
                 format!("{}{}* varying({n})", if is_const { "const " } else { "" }, self.show(to))
             }

@@ -29,6 +29,12 @@ pub fn twice(span: Span, name: &str, before: Span) -> Diagnostic {
         .hint("rename one of them")
 }
 
+/// Another function has the name, so that it is none of other code.
+pub fn no_body(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("sierra-name", span, format!("`{name}` has no body for parameters of these types"))
+        .hint("declare the function of other code `extern \"C\"`")
+}
+
 /// Impala's code exports it.
 pub fn exported(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("sierra-name", span, format!("the program has another function `{name}`"))

@@ -63,11 +63,6 @@ pub fn no_function(span: Span) -> Diagnostic {
     Diagnostic::error("sierra-type", span, "only functions can be called, by their names")
 }
 
-pub fn function_as_value(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("sierra-type", span, format!("`{name}` is a function, expected a value"))
-        .hint(format!("call it: `{name}(…)`"))
-}
-
 pub fn type_as_value(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("sierra-type", span, format!("`{name}` is a type, expected a value"))
 }
@@ -79,6 +74,45 @@ pub fn differs(span: Span, name: &str, before: Span) -> Diagnostic {
 
 pub fn too_many(span: Span, found: usize, expected: usize) -> Diagnostic {
     Diagnostic::error("sierra-type", span, format!("found {found} values, expected at most {expected}"))
+}
+
+pub fn no_element(span: Span, found: i64, length: u64) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, format!("found the number {found}, of {length} elements"))
+}
+
+/// Overloads of a function, none of which takes the arguments, or several as well.
+pub fn overloads(span: Span, name: &str, found: &[String], fitting: &[Span]) -> Diagnostic {
+    let found = if found.is_empty() { "nothing".into() } else { format!("`{}`", found.join("`, `")) };
+    let error = if fitting.is_empty() {
+        Diagnostic::error("sierra-type", span, format!("no `{name}` takes {found}"))
+    } else {
+        let hint = "convert an argument: `(int) x`";
+        Diagnostic::error("sierra-type", span, format!("several `{name}` take {found} equally well")).hint(hint)
+    };
+    fitting.iter().take(3).fold(error, |error, place| error.other(*place, "this one"))
+}
+
+pub fn several(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, format!("there are several functions `{name}`"))
+        .hint("its type decides where it becomes a pointer to a function: `int (*f)(int) = g;`")
+}
+
+pub fn template_args(span: Span, found: usize, expected: usize, declared: Span) -> Diagnostic {
+    let message = format!("found {found} arguments of a template, expected {expected}");
+    Diagnostic::error("sierra-type", span, message).other(declared, "declared here")
+}
+
+pub fn endless_template(span: Span, depth: usize, number: usize) -> Diagnostic {
+    let message = format!("templates need each other more than {depth} deep, or more than {number} times");
+    Diagnostic::error("sierra-type", span, message).hint("`if constexpr (n > 0) …` ends a recursion")
+}
+
+pub fn no_operator(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, format!("`{name}` needs a parameter that is a struct"))
+}
+
+pub fn operator_arity(span: Span, name: &str, found: usize) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, format!("`{name}` cannot have {found} parameters"))
 }
 
 pub fn no_return(span: Span, expected: &str) -> Diagnostic {

@@ -13,7 +13,10 @@ impl<'s> Lowerer<'s, '_> {
                     let ty = self.types.pointer(of, is_const);
                     Ok((self.retyped(address, ty), ty))
                 }
-                _ => Ok((self.load(address, span)?, ty)),
+                _ => match self.values.get(&address) {
+                    Some(&val) => Ok((val, ty)),
+                    None => Ok((self.load(address, span)?, ty)),
+                },
             },
         }
     }
@@ -56,6 +59,13 @@ impl<'s> Lowerer<'s, '_> {
                 Err(Box::new(sierra_type::needs_cast(span, &self.types.show(from), &self.types.show(to))))
             }
             (Kind::Prim(_), Kind::Prim(_)) => Ok(self.number(val, to)),
+            (Kind::Function(_), Kind::Prim(Prim::Bool)) | (Kind::VaryingFunction(..), Kind::Varying(Prim::Bool, _)) => {
+                Ok(self.is_not_null(val))
+            }
+            (Kind::Prim(Prim::I32), Kind::Function(_)) if self.w.as_lit(val) == Some(0) => Ok(self.null(to)),
+            (Kind::Pointer { to: Types::VOID, .. }, Kind::Function(_)) if self.w.as_lit(val) == Some(0) => {
+                Ok(self.null(to))
+            }
             (Kind::Pointer { .. }, Kind::Prim(Prim::Bool)) => Ok(self.is_not_null(val)),
             (Kind::Prim(Prim::I32), Kind::Pointer { .. }) if self.w.as_lit(val) == Some(0) => Ok(self.null(to)),
             (Kind::Pointer { to: a, is_const: from_const }, Kind::Pointer { to: b, is_const: to_const }) => {
@@ -132,11 +142,11 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn truth(&mut self, (val, ty): (Val, Ty), span: Span) -> Lowered<Val> {
         match *self.types.kind(ty) {
             Kind::Error => Ok(self.w.lit_bool(true)),
-            Kind::Prim(_) | Kind::Pointer { .. } => {
+            Kind::Prim(_) | Kind::Pointer { .. } | Kind::Function(_) => {
                 let bool = self.types.prim(Prim::Bool);
                 self.convert((val, ty), bool, span)
             }
-            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => {
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => {
                 let bool = self.types.prim(Prim::Bool);
                 let bools = self.with_lanes(bool, n, span)?;
                 self.convert((val, ty), bools, span)

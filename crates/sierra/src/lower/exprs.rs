@@ -49,9 +49,13 @@ impl<'s> Lowerer<'s, '_> {
         match &e.kind {
             ExprKind::Name(name) => match self.find(name) {
                 Some(Entity::Variable(variable)) => Ok(Value::Place(variable)),
-                Some(Entity::Constant(n, ty)) => Ok(Value::Plain(self.w.lit_i32(n as i32), ty)),
-                Some(Entity::Function(_)) => Err(Box::new(sierra_type::function_as_value(e.span, name))),
-                Some(Entity::Type(_)) => Err(Box::new(sierra_type::type_as_value(e.span, name))),
+                Some(Entity::Lanes(at)) => Ok(Value::Lanes(self.lane_references[at].clone())),
+                Some(Entity::Constant(n, ty)) => {
+                    let prim = self.types.as_prim(ty).unwrap_or(Prim::I32);
+                    Ok(Value::Plain(self.w.lit_prim(prim, prim.normalize(n as u64)), ty))
+                }
+                Some(Entity::Functions(set)) => self.function_value(set, Name { text: name, span: e.span }),
+                Some(Entity::Type(_) | Entity::Template(_)) => Err(Box::new(sierra_type::type_as_value(e.span, name))),
                 None => Err(Box::new(sierra_name::error(e.span, name))),
             },
             ExprKind::Int(text) => self.int_literal(text, e.span).map(plain),
@@ -80,11 +84,9 @@ impl<'s> Lowerer<'s, '_> {
                 self.w.set_origin(e.span);
                 Ok(Value::Plain(self.cast(found, ty, e.span)?, ty))
             }
-            ExprKind::Convert(prim, operand) => {
-                let ty = self.types.prim(*prim);
-                let found = self.value(operand)?;
-                self.w.set_origin(e.span);
-                Ok(Value::Plain(self.cast(found, ty, e.span)?, ty))
+            ExprKind::Instance(name, _) => {
+                let hint = "call it";
+                Err(Box::new(limitation::not_supported(name.span, "pointers to functions of templates", hint)))
             }
             ExprKind::Literal(ty, init) => {
                 let ty = self.type_name(ty)?;
@@ -129,7 +131,7 @@ impl<'s> Lowerer<'s, '_> {
                 let start = first.span;
                 for (operator, right) in rest {
                     let right_value = self.value(right)?;
-                    let span = Span { hi: right.span.hi, ..start };
+                    let span = through(start, right.span);
                     value = self.binary(*operator, value, right_value, span)?;
                 }
                 Ok(plain(value))
@@ -151,20 +153,14 @@ impl<'s> Lowerer<'s, '_> {
 
     fn int_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
         let faulty = || Box::new(sierra_syntax::literal(span, text, "integer"));
-        let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-        let suffix = text[digits.len()..].to_ascii_lowercase();
+        let (digits, radix, suffix) = crate::lexer::integer(text);
+        let suffix = suffix.to_ascii_lowercase();
         let (is_unsigned, is_long) = match &*suffix {
             "" => (false, false),
             "u" => (true, false),
             "l" | "ll" => (false, true),
             "ul" | "lu" | "ull" | "llu" => (true, true),
             _ => return Err(faulty()),
-        };
-        let (digits, radix) = match digits.as_bytes() {
-            [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
-            [b'0', b'b' | b'B', ..] => (&digits[2..], 2),
-            [b'0', _, ..] => (&digits[1..], 8),
-            _ => (digits, 10),
         };
         let bits = u64::from_str_radix(digits, radix).map_err(|_| faulty())?;
         let may_be_unsigned = is_unsigned || radix != 10;
@@ -217,17 +213,6 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     // Places.
-
-    fn place(&mut self, e: &Expr<'s>, what: &str) -> Lowered<Variable> {
-        match self.expression(e)? {
-            Value::Place(place) => Ok(place),
-            Value::Plain(..) => Err(Box::new(sierra_type::no_place(e.span, what))),
-            Value::Lanes(..) => {
-                let hint = "compute the pointer with lanes: `a + i`";
-                Err(Box::new(limitation::not_supported(e.span, "addresses of places with lanes", hint)))
-            }
-        }
-    }
 
     /// A place that is no constant.
     fn changed_place(&mut self, e: &Expr<'s>, what: &str) -> Lowered<Value> {
@@ -291,6 +276,12 @@ impl<'s> Lowerer<'s, '_> {
             }
             value => value,
         };
+        let value = match value {
+            Value::Lanes(lanes) if let Kind::Array(of, length) = *self.types.kind(lanes.ty) => {
+                return self.element_of_lanes(lanes, (of, length), index, span);
+            }
+            value => value,
+        };
         let n = self.index(index, of_index)?;
         let lanes = self.types.lanes(index.1);
         // The length of an array stays known.
@@ -328,6 +319,25 @@ impl<'s> Lowerer<'s, '_> {
                 is_const,
             }),
         })
+    }
+
+    /// An element of each lane's array.
+    fn element_of_lanes(
+        &mut self,
+        mut lanes: Lanes,
+        (of, length): (Ty, u64),
+        index: (Val, Ty),
+        span: Span,
+    ) -> Lowered<Value> {
+        if let Some(number) = self.w.as_lit(index.0).filter(|n| *n < length) {
+            lanes.fields.push(number);
+            return Ok(Value::Lanes(Lanes { ty: of, ..lanes }));
+        }
+        let (val, _) = self.address_of_lanes(&lanes, span)?;
+        let ty = self.types.pointer(of, lanes.is_const);
+        let ty = self.with_lanes(ty, lanes.n, span)?;
+        let moved = self.moved((val, ty), index, false, span)?;
+        self.pointee(moved, span)
     }
 
     /// A pointer, `index` elements further on, or back.
@@ -373,8 +383,16 @@ impl<'s> Lowerer<'s, '_> {
 
     fn unary(&mut self, operator: Unary, operand: &Expr<'s>, span: Span) -> Lowered<Value> {
         match operator {
+            Unary::AddressOf if self.is_function(operand) => return self.expression(operand),
             Unary::AddressOf => {
-                let place = self.place(operand, "`&`")?;
+                let place = match self.expression(operand)? {
+                    Value::Place(place) => place,
+                    Value::Plain(..) => return Err(Box::new(sierra_type::no_place(operand.span, "`&`"))),
+                    Value::Lanes(lanes) => {
+                        let (val, ty) = self.address_of_lanes(&lanes, span)?;
+                        return Ok(Value::Plain(val, ty));
+                    }
+                };
                 let ty = self.types.pointer(place.ty, place.is_const);
                 self.depth(ty, span)?;
                 return Ok(Value::Plain(self.retyped(place.address, ty), ty));
@@ -382,6 +400,9 @@ impl<'s> Lowerer<'s, '_> {
             Unary::Deref => {
                 let found = self.value(operand)?;
                 self.w.set_origin(span);
+                if matches!(self.types.kind(found.1), Kind::Function(_)) {
+                    return Ok(Value::Plain(found.0, found.1));
+                }
                 return self.pointee(found, span);
             }
             Unary::Increment | Unary::Decrement => {
@@ -392,6 +413,11 @@ impl<'s> Lowerer<'s, '_> {
             Unary::Not => {
                 let found = self.value(operand)?;
                 self.w.set_origin(span);
+                if let Some(made) =
+                    self.struct_operator("operator!", &[(Value::Plain(found.0, found.1), operand.span)], span)?
+                {
+                    return Ok(Value::Plain(made.0, made.1));
+                }
                 let val = self.truth(found, operand.span)?;
                 let ty = self.numbers(Prim::Bool, self.types.lanes(found.1));
                 return Ok(Value::Plain(self.w.not(val), ty));
@@ -405,6 +431,14 @@ impl<'s> Lowerer<'s, '_> {
             Unary::Negate => "-",
             _ => "~",
         };
+        let name = match operator {
+            Unary::Plus => "operator+",
+            Unary::Negate => "operator-",
+            _ => "operator~",
+        };
+        if let Some(made) = self.struct_operator(name, &[(Value::Plain(val, ty), operand.span)], span)? {
+            return Ok(Value::Plain(made.0, made.1));
+        }
         let is_fit = |p: &(Prim, _)| operator != Unary::Complement || !p.0.is_float();
         let Some((prim, lanes)) = self.number_type(ty).filter(is_fit) else {
             return Err(Box::new(sierra_type::operand(span, word, &self.types.show(ty))));
@@ -447,7 +481,21 @@ impl<'s> Lowerer<'s, '_> {
             let found = self.types.show(ty);
             return Err(Box::new(sierra_type::mismatch(target.span, &found, "a variable that is no array")));
         }
-        let mut new = self.value(value)?;
+        if let (Some(operator), Value::Place(Variable { ty, .. })) = (operator, &place)
+            && self.types.as_struct(*ty).is_some()
+        {
+            let new = self.expression(value)?;
+            let args = [(place.clone(), target.span), (new, value.span)];
+            if self.struct_operator(operator.assigning_name(), &args, span)?.is_some() {
+                return Ok(place);
+            }
+            let [(old, _), (new, _)] = args;
+            let (old, new) = (self.read(old, target.span)?, self.read(new, value.span)?);
+            let new = self.binary(operator, old, new, span)?;
+            self.assign_to(&place, new, value.span)?;
+            return Ok(place);
+        }
+        let mut new = self.value_for(value, place.ty())?;
         if let Some(operator) = operator {
             let old = self.read(place.clone(), target.span)?;
             self.w.set_origin(span);
@@ -464,18 +512,28 @@ impl<'s> Lowerer<'s, '_> {
         let mut value = match (&base.kind, rest.split_first()) {
             (ExprKind::Name(name), Some((Postfix { kind: PostfixKind::Call(args), span: end }, others))) => {
                 rest = others;
-                span.hi = end.hi;
-                let (val, ty) = self.call(Name { text: name, span: base.span }, args, span)?;
+                span = through(span, *end);
+                let (val, ty) = self.call(Name { text: name, span: base.span }, &[], args, span)?;
+                Value::Plain(val, ty)
+            }
+            (ExprKind::Instance(name, of), Some((Postfix { kind: PostfixKind::Call(args), span: end }, others))) => {
+                rest = others;
+                span = through(span, *end);
+                let (val, ty) = self.call(*name, of, args, span)?;
                 Value::Plain(val, ty)
             }
             _ => self.expression(base)?,
         };
         for operator in rest {
             let inner = span;
-            span.hi = operator.span.hi;
+            span = through(span, operator.span);
             self.w.set_origin(span);
             value = match &operator.kind {
-                PostfixKind::Call(_) => return Err(Box::new(sierra_type::no_function(inner))),
+                PostfixKind::Call(args) => {
+                    let pointer = self.read(value, inner)?;
+                    let (val, ty) = self.call_pointer(pointer, args, [span, inner])?;
+                    Value::Plain(val, ty)
+                }
                 PostfixKind::Index(index) => {
                     let found = self.value(index)?;
                     self.w.set_origin(span);
@@ -503,15 +561,25 @@ impl<'s> Lowerer<'s, '_> {
         if ty == Types::ERROR {
             return Ok(value);
         }
-        let shown = self.types.show(ty);
-        let Some(data) = self.types.as_struct(ty) else {
-            return Err(Box::new(sierra_type::mismatch(span, &shown, "a struct")));
-        };
-        let Some(fields) = &data.fields else { return Err(Box::new(sierra_type::incomplete(span, &shown))) };
-        let Some(number) = fields.iter().position(|f| f.name == name.text) else {
-            return Err(Box::new(sierra_name::field(name.span, name.text, &shown)));
-        };
-        let ty = fields[number].ty;
+        let number = self.field_number(ty, name, span)?;
+        let Some(data) = self.types.as_struct(ty) else { return Ok(value) };
+        let (is_union, ty_of_all) = (data.is_union, ty);
+        let Some(ty) = data.fields.as_ref().and_then(|f| f.get(number)).map(|f| f.ty) else { return Ok(value) };
+        if is_union {
+            let place = match value {
+                Value::Place(place) => place,
+                Value::Plain(val, _) => {
+                    self.mem(span)?;
+                    Variable { address: self.slot(val), ty: ty_of_all, is_const: true }
+                }
+                Value::Lanes(_) => {
+                    let hint = "read the union of a lane";
+                    return Err(Box::new(limitation::not_supported(span, "unions at addresses of each lane", hint)));
+                }
+            };
+            let address = self.union_field(place.address, ty);
+            return Ok(Value::Place(Variable { address, ty, is_const: place.is_const }));
+        }
         Ok(match value {
             Value::Plain(val, _) => Value::Plain(self.w.extract(val, number as u64), ty),
             Value::Place(Variable { address, is_const, .. }) => {
@@ -522,5 +590,23 @@ impl<'s> Lowerer<'s, '_> {
                 Value::Lanes(Lanes { ty, ..lanes })
             }
         })
+    }
+
+    /// The number of a struct's field.
+    pub(super) fn field_number(&mut self, ty: Ty, name: Name<'s>, span: Span) -> Lowered<usize> {
+        let shown = self.types.show(ty);
+        let Some(data) = self.types.as_struct(ty) else {
+            return Err(Box::new(sierra_type::mismatch(span, &shown, "a struct")));
+        };
+        let Some(fields) = &data.fields else { return Err(Box::new(sierra_type::incomplete(span, &shown))) };
+        let number = fields.iter().position(|f| f.name == name.text);
+        number.ok_or_else(|| Box::new(sierra_name::field(name.span, name.text, &shown)))
+    }
+
+    /// The address of a union as that of a field.
+    pub(super) fn union_field(&mut self, address: Val, field: Ty) -> Val {
+        let pointer = self.types.pointer(field, false);
+        let (address, zero) = (self.retyped(address, pointer), self.w.lit_i64(0));
+        self.w.op(Op::Lea, &[address, zero])
     }
 }

@@ -14,7 +14,7 @@ impl<'s> Lowerer<'s, '_> {
     ) -> Lowered<Ty> {
         let Some(None) = declarator.lengths.first() else { return self.declared_type(base, is_const, declarator) };
         let n = match init {
-            Some(Init::List(parts, _)) => parts.len() as u64,
+            Some(Init::List(parts, _)) => self.list_length(parts)?,
             Some(Init::Value(Expr { kind: ExprKind::Text(texts), span })) => self.text(texts, *span)?.len() as u64 + 1,
             _ => 0,
         };
@@ -55,7 +55,7 @@ impl<'s> Lowerer<'s, '_> {
                     let values: Vec<Val> = bytes.into_iter().map(|b| self.w.lit_prim(Prim::I8, byte(b))).collect();
                     return Ok(self.filled(ty, of, n, values));
                 }
-                let value = self.value(e)?;
+                let value = self.value_for(e, ty)?;
                 if matches!(self.types.kind(ty), Kind::Array(..)) {
                     let found = self.types.show(value.1);
                     return Err(Box::new(sierra_type::mismatch(e.span, &found, "values in braces")));
@@ -64,52 +64,124 @@ impl<'s> Lowerer<'s, '_> {
             }
             Init::List(parts, span) => match *self.types.kind(ty) {
                 Kind::Array(of, n) => {
-                    if parts.len() as u64 > n {
-                        return Err(Box::new(sierra_type::too_many(*span, parts.len(), n as usize)));
-                    }
                     let mut values = Vec::new();
-                    for part in parts {
-                        values.push(self.initial_value(of, part)?);
+                    for (at, part) in self.places(parts, ty, n, *span)? {
+                        let zero = self.zero(of);
+                        values.resize(values.len().max(at + 1), zero);
+                        values[at] = self.initial_value(of, part)?;
                     }
                     Ok(self.filled(ty, of, n, values))
                 }
+                Kind::Struct(_) if self.types.as_struct(ty).is_some_and(|s| s.is_union) => {
+                    self.initial_union(ty, parts, *span)
+                }
                 Kind::Struct(_) => {
-                    let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-                    let fields: Vec<Ty> = fields.into_iter().flatten().map(|f| f.ty).collect();
-                    if parts.len() > fields.len() {
-                        return Err(Box::new(sierra_type::too_many(*span, parts.len(), fields.len())));
+                    let fields = self.types.fields(ty);
+                    let mut values: Vec<Option<Val>> = vec![None; fields.len()];
+                    for (at, part) in self.places(parts, ty, fields.len() as u64, *span)? {
+                        values[at] = Some(self.initial_value(fields[at], part)?);
                     }
-                    let mut values = Vec::new();
-                    for (i, &field) in fields.iter().enumerate() {
-                        values.push(match parts.get(i) {
-                            Some(part) => self.initial_value(field, part)?,
-                            None => self.zero(field),
-                        });
-                    }
+                    let values: Vec<Val> =
+                        values.into_iter().zip(&fields).map(|(v, &ty)| v.unwrap_or_else(|| self.zero(ty))).collect();
                     let ir = self.types.ir(ty, self.w);
                     Ok(self.w.op_ty(Op::Struct, ir, &values))
                 }
-                Kind::Varying(_, n) if !matches!(&parts[..], [Init::List(..)]) => {
-                    if parts.len() > n as usize {
-                        return Err(Box::new(sierra_type::too_many(*span, parts.len(), n as usize)));
-                    }
+                Kind::Varying(_, n) | Kind::VaryingFunction(_, n) if !matches!(&parts[..], [(_, Init::List(..))]) => {
                     let lane = self.types.lane(ty);
-                    let mut values = Vec::new();
-                    for part in parts {
-                        values.push(self.initial_value(lane, part)?);
-                    }
                     let zero = self.zero(lane);
-                    values.resize(n as usize, zero);
+                    let mut values = vec![zero; n as usize];
+                    for (at, part) in self.places(parts, ty, n.into(), *span)? {
+                        values[at] = self.initial_value(lane, part)?;
+                    }
                     let ir = self.types.ir(ty, self.w);
                     Ok(self.w.op_ty(Op::Array, ir, &values))
                 }
                 _ => match &parts[..] {
                     [] => Ok(self.zero(ty)),
-                    [part @ Init::Value(_)] => self.initial_value(ty, part),
+                    [(None, part @ Init::Value(_))] => self.initial_value(ty, part),
                     _ => Err(Box::new(sierra_type::too_many(*span, parts.len(), 1))),
                 },
             },
         }
+    }
+
+    /// Which part of a type each value of a list is for: the one that it names, or the one behind the last one's.
+    fn places<'i>(
+        &mut self,
+        parts: &'i [(Option<Designator<'s>>, Init<'s>)],
+        ty: Ty,
+        n: u64,
+        span: Span,
+    ) -> Lowered<Vec<(usize, &'i Init<'s>)>> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        for (designator, part) in parts {
+            match designator {
+                None => {}
+                Some(Designator::Field(name)) => at = self.field_number(ty, *name, name.span)? as u64,
+                Some(Designator::Element(_)) if self.types.as_struct(ty).is_some() => {
+                    let found = self.types.show(ty);
+                    return Err(Box::new(sierra_type::mismatch(span, &found, "an array")));
+                }
+                Some(Designator::Element(e)) => at = self.element_number(e, n)?,
+            }
+            if at >= n {
+                return Err(Box::new(sierra_type::too_many(span, parts.len().max(at as usize + 1), n as usize)));
+            }
+            found.push((at as usize, part));
+            at += 1;
+        }
+        Ok(found)
+    }
+
+    fn element_number(&mut self, e: &Expr<'s>, n: u64) -> Lowered<u64> {
+        let at = self.constant_int(e)?;
+        // Elements before it are listed.
+        let most = if n > MAX_LISTED { MAX_DESIGNATED } else { n };
+        match u64::try_from(at).ok().filter(|at| *at < n) {
+            Some(at) if at < most => Ok(at),
+            Some(_) => {
+                let hint = "assign the element";
+                Err(Box::new(limitation::not_supported(e.span, "numbers of elements that are so large", hint)))
+            }
+            None => Err(Box::new(sierra_type::no_element(e.span, at, n))),
+        }
+    }
+
+    /// The length of an array with these values.
+    fn list_length(&mut self, parts: &[(Option<Designator<'s>>, Init<'s>)]) -> Lowered<u64> {
+        let (mut at, mut n) = (0, 0);
+        for (designator, _) in parts {
+            if let Some(Designator::Element(e)) = designator {
+                at = self.element_number(e, MAX_LENGTH)?;
+            }
+            at += 1;
+            n = n.max(at);
+        }
+        Ok(n)
+    }
+
+    /// A union with a value for its first field, or the one that is named.
+    fn initial_union(&mut self, ty: Ty, parts: &[(Option<Designator<'s>>, Init<'s>)], span: Span) -> Lowered<Val> {
+        let (number, part) = match parts {
+            [] => return Ok(self.zero(ty)),
+            [(None, part)] => (0, part),
+            [(Some(Designator::Field(name)), part)] => (self.field_number(ty, *name, name.span)?, part),
+            _ => return Err(Box::new(sierra_type::too_many(span, parts.len(), 1))),
+        };
+        if self.is_constant {
+            let hint = "assign the field in a function";
+            return Err(Box::new(limitation::not_supported(span, "values of unions outside of functions", hint)));
+        }
+        let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
+        let Some(field) = fields.and_then(|f| f.get(number)).map(|f| f.ty) else { return Ok(self.zero(ty)) };
+        let val = self.initial_value(field, part)?;
+        let zero = self.zero(ty);
+        self.mem(span)?;
+        let address = self.slot(zero);
+        let at = self.union_field(address, field);
+        self.store(at, val, span)?;
+        self.load(address, span)
     }
 
     /// An array whose last elements are zero.
@@ -131,14 +203,23 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn zero(&mut self, ty: Ty) -> Val {
         let ir = self.types.ir(ty, self.w);
         match *self.types.kind(ty) {
-            Kind::Prim(_) | Kind::Pointer { .. } | Kind::Varying(..) | Kind::VaryingPointer { .. } => self.w.lit(ir, 0),
+            Kind::Prim(_) | Kind::Pointer { .. } | Kind::Function(_) => self.w.lit(ir, 0),
+            Kind::Varying(..) | Kind::VaryingPointer { .. } | Kind::VaryingFunction(..) => self.w.lit(ir, 0),
+            Kind::Struct(_) if self.types.as_struct(ty).is_some_and(|s| s.is_union) => {
+                let Some(words) = self.w.types.part(ir, 0) else { return self.w.unit() };
+                let zero = match self.w.types.part(words, 0) {
+                    Some(word) => self.w.lit(word, 0),
+                    None => self.w.unit(),
+                };
+                let words = self.w.op_ty(Op::Splat, words, &[zero]);
+                self.w.op_ty(Op::Struct, ir, &[words])
+            }
             Kind::Array(of, _) => {
                 let of = self.zero(of);
                 self.w.op_ty(Op::Splat, ir, &[of])
             }
             Kind::Struct(_) => {
-                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-                let fields: Vec<Ty> = fields.into_iter().flatten().map(|f| f.ty).collect();
+                let fields = self.types.fields(ty);
                 let parts: Vec<Val> = fields.into_iter().map(|ty| self.zero(ty)).collect();
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
@@ -149,3 +230,5 @@ impl<'s> Lowerer<'s, '_> {
 
 /// Longer arrays are zero but for the elements that are written out.
 const MAX_LISTED: u64 = 1 << 12;
+/// Limit on the numbers of elements that are named in such arrays.
+const MAX_DESIGNATED: u64 = 1 << 16;

@@ -36,6 +36,12 @@ const MATH: [(&str, Op, usize); 30] = [
     ("fma", Op::Fma, 3),
 ];
 
+/// Whether a function computes lane by lane, unless the program has another one of its name.
+pub(super) fn is_lane_by_lane(name: &str) -> bool {
+    let single = name.strip_suffix('f');
+    matches!(name, "abs" | "min" | "max") || MATH.iter().any(|m| m.0 == name || Some(m.0) == single)
+}
+
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn intrinsic(&mut self, name: Name<'s>, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         if name.text == "print" {
@@ -68,7 +74,8 @@ impl<'s> Lowerer<'s, '_> {
                 }
                 let ir = self.w.ty(vals[0]);
                 let zero = self.w.lit(ir, 0);
-                let (negative, opposite) = (self.w.op(Op::Lt, &[vals[0], zero]), self.w.op(Op::Sub, &[zero, vals[0]]));
+                let (negative, opposite) =
+                    (self.w.op(Op::Lt, &[vals[0], zero]), self.arithmetic(Op::Sub, prim, lanes, [zero, vals[0]]));
                 Ok((self.w.op(Op::Select, &[negative, opposite, vals[0]]), ty))
             }
             "min" | "max" => {

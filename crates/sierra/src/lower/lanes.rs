@@ -1,24 +1,29 @@
 //! SIMD mode: values with lanes, and control flow that depends on them.
 //!
 //! The design is chapter 5 of the seed. A condition with lanes opens **SIMD mode** of its length. The **current mask**, the lanes that execute, lies in a slot
-//! for each region: a branch of an `if`, the body of a loop, a function. What a lane stores is blended with what was there. A branch is
-//! jumped over if no lane takes it, since what has no lanes must not happen then.
+//! for each region: a branch of an `if`, the body of a loop, a function. What a lane stores is blended with what was there, unless no other lane needs that
+//! (`uses.rs`). A branch is jumped over if no lane takes it, since what has no lanes must not happen then; one that is short and changes only lanes is not.
 //!
 //! `break`, `continue` and `return` of some lanes take these out of the current mask. Behind an `if` its mask is what is left of both branches.
 //! A loop notes the lanes that have continued, which come back for the next round; those that have left come back behind the loop, but for lanes that
 //! have returned. Where no lane may be left, code goes on at the end of the region.
 //!
+//! A `switch` has one mask: at each label, its lanes come in, and `break` takes lanes out.
+//!
 //! A function in which lanes may return one by one has a mask from the beginning: one that is declared `simd(n)`, whose callers pass it, or one whose
-//! parameters or result have lanes, for which all of them are active.
+//! parameters or result have lanes, for which all of them are active. The latter has a second form, which its callers in SIMD mode use.
 //!
 //! What lanes read and write at addresses of their own is one access for each; lanes that are not active access a place that is nobody's.
 
 use super::*;
+use nyala_ir::layout;
 
 /// The most lanes of a vector in the graph.
 pub(super) const MAX_LANES: i64 = 64;
 /// The most values that an assignment blends.
 const MAX_BLENDED: u64 = 1024;
+/// The most terms of an index that are looked at.
+const MAX_TERMS: usize = 8;
 
 /// SIMD mode.
 #[derive(Clone, Copy)]
@@ -148,14 +153,13 @@ impl<'s> Lowerer<'s, '_> {
     /// `new` in lanes where the condition holds, `old` in others. Both have the type.
     pub(super) fn blend(&mut self, mask: Val, new: Val, old: Val, ty: Ty) -> Val {
         match *self.types.kind(ty) {
-            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } => {
+            Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => {
                 // A field may have lanes of its own, which the mask says nothing of.
                 let fits = self.w.types.as_vector(self.w.ty(mask)).is_some_and(|v| v.1 == n);
                 if fits { self.w.op(Op::Select, &[mask, new, old]) } else { new }
             }
-            Kind::Struct(_) => {
-                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-                let fields: Vec<Ty> = fields.into_iter().flatten().map(|f| f.ty).collect();
+            Kind::Struct(_) if self.types.as_struct(ty).is_none_or(|s| !s.is_union) => {
+                let fields = self.types.fields(ty);
                 let mut parts = Vec::new();
                 for (i, ty) in fields.into_iter().enumerate() {
                     let (new, old) = (self.w.extract(new, i as u64), self.w.extract(old, i as u64));
@@ -189,10 +193,14 @@ impl<'s> Lowerer<'s, '_> {
                     let what = "assignments in SIMD mode of structs with long arrays";
                     return Err(Box::new(limitation::not_supported(span, what, hint)));
                 }
-                let mask = self.load(mode.mask, span)?;
-                let active = self.bools(mask);
-                let old = self.load(address, span)?;
-                self.blend(active, val, old, ty)
+                if self.is_needed(address, ty) {
+                    let mask = self.load(mode.mask, span)?;
+                    let active = self.bools(mask);
+                    let old = self.load(address, span)?;
+                    self.blend(active, val, old, ty)
+                } else {
+                    val
+                }
             }
             _ => val,
         };
@@ -246,21 +254,115 @@ impl<'s> Lowerer<'s, '_> {
         Ok(found)
     }
 
+    /// The places that a reference in each lane leads to.
+    pub(super) fn referred_lanes(&mut self, e: &Expr<'s>, ty: Ty, is_const: bool, n: u32) -> Lowered<Lanes> {
+        let value = self.expression(e)?;
+        let found = value.ty();
+        match value {
+            Value::Lanes(lanes) if lanes.ty == ty && (is_const || !lanes.is_const) => {
+                self.same_lanes(lanes.n, n, e.span)?;
+                Ok(Lanes { is_const: is_const || lanes.is_const, ..lanes })
+            }
+            Value::Place(place) if place.ty == ty && (is_const || !place.is_const) => {
+                let pointer = self.types.pointer(ty, is_const);
+                let (address, lanes) = (self.retyped(place.address, pointer), self.with_lanes(pointer, n, e.span)?);
+                let at = At::Addresses(self.broadcast(address, pointer, lanes));
+                Ok(Lanes { at, n, base: ty, fields: Vec::new(), ty, is_const })
+            }
+            Value::Place(Variable { is_const: true, .. }) | Value::Lanes(Lanes { is_const: true, .. })
+                if found == ty =>
+            {
+                Err(Box::new(sierra_type::constant(e.span)))
+            }
+            _ => {
+                let (found, expected) = (self.types.show(found), format!("a place of type `{}`", self.types.show(ty)));
+                Err(Box::new(sierra_type::mismatch(e.span, &found, &expected)))
+            }
+        }
+    }
+
+    fn same_lanes(&mut self, found: u32, expected: u32, span: Span) -> Lowered<()> {
+        if found == expected {
+            return Ok(());
+        }
+        let [found, expected] = [found, expected].map(|n| self.numbers(Prim::I32, Some(n)));
+        let [found, expected] = [found, expected].map(|ty| self.types.show(ty));
+        Err(Box::new(sierra_lanes::mismatch(span, &found, &expected)))
+    }
+
+    /// The pointers to places of each lane.
+    pub(super) fn address_of_lanes(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
+        if self.types.is_varying(lanes.ty) {
+            let hint = "take a pointer to all lanes: `&a[0]`";
+            return Err(Box::new(limitation::not_supported(span, "addresses of single lanes", hint)));
+        }
+        let mut pointer = match lanes.at {
+            At::Addresses(val) => {
+                let ty = self.types.pointer(lanes.base, lanes.is_const);
+                (val, self.with_lanes(ty, lanes.n, span)?)
+            }
+            At::Index(base, index) => {
+                let ty = self.types.pointer(lanes.base, lanes.is_const);
+                let base = self.retyped(base, ty);
+                let long = self.numbers(Prim::I64, Some(lanes.n));
+                let ir = self.types.ir(long, self.w);
+                let index = if self.w.ty(index) == ir { index } else { self.w.op_ty(Op::Cast, ir, &[index]) };
+                self.moved((base, ty), (index, long), false, span)?
+            }
+        };
+        let mut ty = self.types.ir(lanes.base, self.w);
+        let mut bytes = 0u64;
+        for &field in &lanes.fields {
+            bytes = bytes.wrapping_add(layout::offset(&self.w.types, ty, field).unwrap_or(0));
+            ty = self.w.types.part(ty, field).unwrap_or(ty);
+        }
+        let words = self.w.ty(pointer.0);
+        let bytes = self.w.lit(words, bytes);
+        pointer.0 = self.w.op(Op::Add, &[pointer.0, bytes]);
+        let ty = self.types.pointer(lanes.ty, lanes.is_const);
+        Ok((pointer.0, self.with_lanes(ty, lanes.n, span)?))
+    }
+
     /// For an index that is a number and a literal in each lane, `i + seq<8>()`: the address at that number, and the literals. So the backend sees elements
     /// side by side.
     fn near(&mut self, base: Val, index: Val, to: Ty) -> Option<(Val, Vec<i64>)> {
         let sum = if self.w.is_op(index, Op::Cast) { self.w.args(index)[0] } else { index };
-        // A sum that may wrap around is not that of wider numbers.
-        let prim = self.w.lane_prim(sum).filter(|p| p.is_signed() && !self.wrap)?;
-        let &[a, b] = self.w.args(sum) else { return None };
-        let (number, literals) = if self.w.is_op(a, Op::Splat) { (a, b) } else { (b, a) };
-        if !self.w.is_op(sum, Op::Add) || !self.w.is_op(number, Op::Splat) || !self.w.is_op(literals, Op::Array) {
-            return None;
+        let prim = self.w.lane_prim(sum).filter(|p| !p.is_float())?;
+        // A sum that may wrap around is not that of wider numbers; that of signed ones, of active lanes, does not.
+        let is_wrapping = self.wrap || !prim.is_signed();
+        let (mut open, mut numbers, mut literals) = (vec![sum], Vec::new(), None);
+        while let Some(term) = open.pop() {
+            if self.w.is_op(term, Op::Add) && !is_wrapping {
+                open.extend(self.w.args(term).iter().rev());
+            } else if self.w.is_op(term, Op::Splat) {
+                numbers.push(self.w.args(term)[0]);
+            } else if self.w.is_op(term, Op::Array) && literals.is_none() {
+                literals = Some(term);
+            } else if self.w.is_op(term, Op::Cast)
+                && let inner = self.w.args(term)[0]
+                && self.w.is_op(inner, Op::Add)
+                && self.w.lane_prim(inner).is_some_and(|p| p.bits() == prim.bits() && !p.is_float())
+                && !is_wrapping
+            {
+                // As sums are in SIMD mode.
+                open.extend(self.w.args(inner).iter().rev());
+            } else {
+                return None;
+            }
+            if open.len() + numbers.len() > MAX_TERMS {
+                return None;
+            }
         }
         let literals: Option<Vec<i64>> =
-            self.w.args(literals).iter().map(|&v| Some(prim.normalize(self.w.as_lit(v)?) as i64)).collect();
-        let (literals, number, long) = (literals?, self.w.args(number)[0], self.w.types.i64());
-        let number = if prim == Prim::I64 { number } else { self.w.op_ty(Op::Cast, long, &[number]) };
+            self.w.args(literals?).iter().map(|&v| Some(prim.normalize(self.w.as_lit(v)?) as i64)).collect();
+        let (literals, long) = (literals?, self.w.types.i64());
+        let mut number = self.w.lit_i64(0);
+        for term in numbers {
+            let signed = self.w.types.prim(prim);
+            let term = if self.w.ty(term) == signed { term } else { self.w.op_ty(Op::Cast, signed, &[term]) };
+            let term = if prim == Prim::I64 { term } else { self.w.op_ty(Op::Cast, long, &[term]) };
+            number = self.w.op(Op::Add, &[number, term]);
+        }
         let first = self.w.op(Op::Lea, &[base, number]);
         let pointer = self.types.pointer(to, false);
         Some((self.retyped(first, pointer), literals))
@@ -291,14 +393,22 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
     pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
-        if self.types.is_varying(lanes.ty) {
-            let hint = "take a pointer to numbers";
-            return Err(Box::new(limitation::not_supported(span, "assignments to lanes of what has lanes", hint)));
+        let is_varying = self.types.is_varying(lanes.ty);
+        if is_varying && self.types.as_struct(lanes.ty).is_some() {
+            let hint = "assign the fields";
+            return Err(Box::new(limitation::not_supported(span, "assignments to lanes of structs with lanes", hint)));
         }
         let addresses = self.addresses(lanes, span)?;
         for (i, address) in addresses.into_iter().enumerate() {
             let number = self.w.lit_i32(i as i32);
-            let val = self.lane_of(val, ty, number);
+            let val = if is_varying {
+                // Of what has lanes itself, each lane has its own.
+                let old = self.load(address, span)?;
+                let new = self.w.op(Op::Extract, &[val, number]);
+                self.w.op(Op::Insert, &[old, number, new])
+            } else {
+                self.lane_of(val, ty, number)
+            };
             self.store(address, val, span)?;
         }
         Ok(())
@@ -307,7 +417,7 @@ impl<'s> Lowerer<'s, '_> {
     /// One lane of a value with lanes; other values are the same in all.
     pub(super) fn lane_of(&mut self, val: Val, ty: Ty, number: Val) -> Val {
         match *self.types.kind(ty) {
-            Kind::Varying(..) => self.w.op(Op::Extract, &[val, number]),
+            Kind::Varying(..) | Kind::VaryingFunction(..) => self.w.op(Op::Extract, &[val, number]),
             Kind::VaryingPointer { .. } => {
                 let bits = self.w.op(Op::Extract, &[val, number]);
                 let lane = self.types.lane(ty);
@@ -342,8 +452,7 @@ impl<'s> Lowerer<'s, '_> {
         match *self.types.kind(ty) {
             Kind::Array(of, n) => n.saturating_mul(self.n_parts(of)),
             Kind::Struct(_) => {
-                let fields = self.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-                fields.into_iter().flatten().fold(0, |sum, f| sum.saturating_add(self.n_parts(f.ty)))
+                self.types.fields(ty).into_iter().fold(0, |sum, ty| sum.saturating_add(self.n_parts(ty)))
             }
             _ => 1,
         }
@@ -358,11 +467,7 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A struct of the type `to`, of whose fields `part` gets the number, and the types in `from` and `to`.
     fn parts_of(&mut self, from: Ty, to: Ty, mut part: impl FnMut(&mut Self, u64, Ty, Ty) -> Val) -> Val {
-        let fields = |l: &Self, ty| -> Vec<Ty> {
-            let fields = l.types.as_struct(ty).and_then(|s| s.fields.as_ref());
-            fields.into_iter().flatten().map(|f| f.ty).collect()
-        };
-        let (from, of_to) = (fields(self, from), fields(self, to));
+        let (from, of_to) = (self.types.fields(from), self.types.fields(to));
         let mut parts = Vec::new();
         for (i, (from, to)) in from.into_iter().zip(of_to).enumerate() {
             parts.push(part(self, i as u64, from, to));
@@ -375,7 +480,7 @@ impl<'s> Lowerer<'s, '_> {
     fn of_lanes(&mut self, vals: &[Val], lane: Ty, ty: Ty) -> Val {
         let ir = self.types.ir(ty, self.w);
         match *self.types.kind(ty) {
-            Kind::Varying(..) => self.w.op_ty(Op::Array, ir, vals),
+            Kind::Varying(..) | Kind::VaryingFunction(..) => self.w.op_ty(Op::Array, ir, vals),
             Kind::VaryingPointer { .. } => {
                 let word = self.w.types.prim(Prim::U64);
                 let bits: Vec<Val> = vals.iter().map(|&v| self.w.op_ty(Op::Bitcast, word, &[v])).collect();
@@ -406,7 +511,7 @@ impl<'s> Lowerer<'s, '_> {
         }
         let ir = self.types.ir(to, self.w);
         match *self.types.kind(to) {
-            Kind::Varying(..) => self.w.op_ty(Op::Splat, ir, &[val]),
+            Kind::Varying(..) | Kind::VaryingFunction(..) => self.w.op_ty(Op::Splat, ir, &[val]),
             Kind::VaryingPointer { .. } => {
                 let word = self.w.types.prim(Prim::U64);
                 let bits = self.w.op_ty(Op::Bitcast, word, &[val]);
@@ -434,11 +539,25 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Lowers code in a region with a mask of its own, unless none of its lanes is active. Returns the lanes that are left, as the address of their mask.
     pub(super) fn region(&mut self, n: u32, mask: Val, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<Val> {
+        self.region_of(n, mask, false, lower)
+    }
+
+    /// The same; what is cheap is not jumped over.
+    fn region_of(
+        &mut self,
+        n: u32,
+        mask: Val,
+        is_cheap: bool,
+        lower: impl FnOnce(&mut Self) -> Lowered<()>,
+    ) -> Lowered<Val> {
         let slot = self.slot(mask);
-        let (inner, end) = (self.block("lanes"), self.block("end"));
-        let any = self.any_of(mask);
-        self.branch(any, inner, end);
-        self.go_on_in(inner);
+        let end = self.block("end");
+        if !is_cheap {
+            let inner = self.block("lanes");
+            let any = self.any_of(mask);
+            self.branch(any, inner, end);
+            self.go_on_in(inner);
+        }
         let outer = self.mode.replace(Mode { n, mask: slot, end, is_implicit: false, has_left: false });
         let done = lower(self);
         let has_left = self.mode.is_some_and(|m| m.has_left);
@@ -454,7 +573,7 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Code goes on only if lanes are left, after some may have been taken out.
     pub(super) fn go_on_with_lanes(&mut self, span: Span) -> Lowered<()> {
-        let Some(mode) = self.mode.filter(|m| m.has_left) else { return Ok(()) };
+        let Some(mode) = self.mode.filter(|m| m.has_left && !self.rest_is_cheap) else { return Ok(()) };
         let mask = self.load(mode.mask, span)?;
         let any = self.any_of(mask);
         let rest = self.block("rest");
@@ -487,6 +606,7 @@ impl<'s> Lowerer<'s, '_> {
         condition: Val,
         n: u32,
         span: Span,
+        are_cheap: [bool; 2],
         then: impl FnOnce(&mut Self) -> Lowered<()>,
         otherwise: impl FnOnce(&mut Self) -> Lowered<()>,
     ) -> Lowered<()> {
@@ -497,8 +617,8 @@ impl<'s> Lowerer<'s, '_> {
         let not = self.other_lanes(holds);
         let other = self.w.op(Op::And, &[mask, not]);
         // Of the second branch the lanes are known before the first one runs.
-        let left = self.region(n, taken, then)?;
-        let other_left = self.region(n, other, otherwise)?;
+        let left = self.region_of(n, taken, are_cheap[0], then)?;
+        let other_left = self.region_of(n, other, are_cheap[1], otherwise)?;
         if let Some(mode) = self.mode {
             let (a, b) = (self.load(left, span)?, self.load(other_left, span)?);
             let both = self.w.op(Op::Or, &[a, b]);

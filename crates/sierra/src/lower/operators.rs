@@ -14,6 +14,10 @@ impl<'s> Lowerer<'s, '_> {
         if left.1 == Types::ERROR || right.1 == Types::ERROR {
             return Ok((self.w.unit(), Types::ERROR));
         }
+        let args = [(Value::Plain(left.0, left.1), span), (Value::Plain(right.0, right.1), span)];
+        if let Some(made) = self.struct_operator(operator.name(), &args, span)? {
+            return Ok(made);
+        }
         let is_comparison =
             matches!(operator, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge);
         let (Some((a, _)), Some((b, _))) = (self.number_type(left.1), self.number_type(right.1)) else {
@@ -39,8 +43,11 @@ impl<'s> Lowerer<'s, '_> {
             Binary::Le => Op::Le,
             Binary::Gt => Op::Gt,
             Binary::Ge => Op::Ge,
-            Binary::Shl => Op::Shl,
-            Binary::Shr => Op::Shr,
+            Binary::Shl | Binary::Shr => {
+                let y = self.active_or(y, 0, lanes, span)?;
+                let op = if operator == Binary::Shl { Op::Shl } else { Op::Shr };
+                return Ok((self.w.op(op, &[x, y]), ty));
+            }
             Binary::Add => Op::Add,
             Binary::Sub => Op::Sub,
             Binary::Mul => Op::Mul,
@@ -51,9 +58,10 @@ impl<'s> Lowerer<'s, '_> {
         Ok((val, if is_comparison { self.numbers(Prim::Bool, lanes) } else { ty }))
     }
 
-    /// If signed numbers wrap around, sums and products are those of unsigned ones.
+    /// If signed numbers wrap around, sums and products are those of unsigned ones. Those of lanes that are not active may.
     pub(super) fn arithmetic(&mut self, op: Op, prim: Prim, lanes: Option<u32>, operands: [Val; 2]) -> Val {
-        if !self.wrap || !prim.is_signed() || !matches!(op, Op::Add | Op::Sub | Op::Mul) {
+        let is_masked = self.mode.is_some_and(|m| m.is_real() && Some(m.n) == lanes);
+        if !(self.wrap || is_masked) || !prim.is_signed() || !matches!(op, Op::Add | Op::Sub | Op::Mul) {
             return self.w.op(op, &operands);
         }
         let [signed, unsigned] = [prim, crate::parser::unsigned(prim)].map(|prim| {
@@ -63,6 +71,18 @@ impl<'s> Lowerer<'s, '_> {
         let operands = operands.map(|v| self.w.op_ty(Op::Cast, unsigned, &[v]));
         let val = self.w.op(op, &operands);
         self.w.op_ty(Op::Cast, signed, &[val])
+    }
+
+    /// A number that is another one in lanes that are not active.
+    fn active_or(&mut self, val: Val, other: u64, lanes: Option<u32>, span: Span) -> Lowered<Val> {
+        let Some(mode) = self.mode.filter(|m| Some(m.n) == lanes) else { return Ok(val) };
+        if self.w.is_op(val, Op::Splat) && self.w.as_lit(self.w.args(val)[0]).is_some_and(|v| v != 0) {
+            return Ok(val);
+        }
+        let mask = self.load(mode.mask, span)?;
+        let (active, ir) = (self.bools(mask), self.w.ty(val));
+        let other = self.w.lit(ir, other);
+        Ok(self.w.op(Op::Select, &[active, val, other]))
     }
 
     fn quotient(
@@ -83,13 +103,8 @@ impl<'s> Lowerer<'s, '_> {
             };
         }
         let mem = self.mem(span)?;
-        if let Some(mode) = self.mode.filter(|m| Some(m.n) == lanes) {
-            // Lanes that are not active may divide by zero.
-            let mask = self.load(mode.mask, span)?;
-            let (active, ir) = (self.bools(mask), self.w.ty(y));
-            let one = self.w.lit(ir, 1);
-            y = self.w.op(Op::Select, &[active, y, one]);
-        }
+        // Lanes that are not active may divide by zero.
+        y = self.active_or(y, 1, lanes, span)?;
         Ok(self.w.op(partial, &[mem, x, y]))
     }
 
@@ -106,6 +121,9 @@ impl<'s> Lowerer<'s, '_> {
         right: (Val, Ty),
         span: Span,
     ) -> Lowered<(Val, Ty)> {
+        if let Some(found) = self.compared_functions(operator, left, right, span)? {
+            return Ok(found);
+        }
         let target = |l: &Self, ty| match *l.types.kind(ty) {
             Kind::Pointer { to, .. } | Kind::VaryingPointer { to, .. } => Some(to),
             _ => None,
@@ -237,11 +255,13 @@ impl<'s> Lowerer<'s, '_> {
             let (mask, open) = (self.current_mask(n, e.span)?, self.mask_of_bools(open));
             let mask = self.w.op(Op::And, &[mask, open]);
             self.region(n, mask, |l| {
-                let value = l.value(e)?;
-                let holds = l.truth(value, e.span)?;
-                let bool = l.numbers(Prim::Bool, l.types.lanes(value.1));
-                let holds = l.convert((holds, bool), ty, e.span)?;
-                l.store_lanes(found, holds, ty, e.span)
+                l.within_value(|l| {
+                    let value = l.value(e)?;
+                    let holds = l.truth(value, e.span)?;
+                    let bool = l.numbers(Prim::Bool, l.types.lanes(value.1));
+                    let holds = l.convert((holds, bool), ty, e.span)?;
+                    l.store_lanes(found, holds, ty, e.span)
+                })
             })?;
         }
         let span = values.first().map_or(Span::NONE, |e| e.span);
@@ -261,11 +281,13 @@ impl<'s> Lowerer<'s, '_> {
         let zero = self.zero(ty);
         let chosen = self.slot(zero);
         let assign = |l: &mut Self, e: &Expr<'s>| {
-            let found = l.value(e)?;
-            let val = l.convert(found, ty, e.span)?;
-            l.store_lanes(chosen, val, ty, e.span)
+            l.within_value(|l| {
+                let found = l.value(e)?;
+                let val = l.convert(found, ty, e.span)?;
+                l.store_lanes(chosen, val, ty, e.span)
+            })
         };
-        self.if_lanes(holds, n, span, |l| assign(l, then), |l| assign(l, otherwise))?;
+        self.if_lanes(holds, n, span, [false; 2], |l| assign(l, then), |l| assign(l, otherwise))?;
         Ok(Value::Plain(self.load(chosen, span)?, ty))
     }
 
@@ -350,23 +372,45 @@ impl<'s> Lowerer<'s, '_> {
 
 impl Binary {
     fn word(self) -> &'static str {
+        &self.name()["operator".len()..]
+    }
+
+    /// The function that a program may define for it.
+    fn name(self) -> &'static str {
         match self {
-            Binary::Or => "|",
-            Binary::Xor => "^",
-            Binary::And => "&",
-            Binary::Eq => "==",
-            Binary::Ne => "!=",
-            Binary::Lt => "<",
-            Binary::Le => "<=",
-            Binary::Gt => ">",
-            Binary::Ge => ">=",
-            Binary::Shl => "<<",
-            Binary::Shr => ">>",
-            Binary::Add => "+",
-            Binary::Sub => "-",
-            Binary::Mul => "*",
-            Binary::Div => "/",
-            Binary::Rem => "%",
+            Binary::Or => "operator|",
+            Binary::Xor => "operator^",
+            Binary::And => "operator&",
+            Binary::Eq => "operator==",
+            Binary::Ne => "operator!=",
+            Binary::Lt => "operator<",
+            Binary::Le => "operator<=",
+            Binary::Gt => "operator>",
+            Binary::Ge => "operator>=",
+            Binary::Shl => "operator<<",
+            Binary::Shr => "operator>>",
+            Binary::Add => "operator+",
+            Binary::Sub => "operator-",
+            Binary::Mul => "operator*",
+            Binary::Div => "operator/",
+            Binary::Rem => "operator%",
+        }
+    }
+
+    /// That of `+=` and the like.
+    pub(super) fn assigning_name(self) -> &'static str {
+        match self {
+            Binary::Or => "operator|=",
+            Binary::Xor => "operator^=",
+            Binary::And => "operator&=",
+            Binary::Shl => "operator<<=",
+            Binary::Shr => "operator>>=",
+            Binary::Add => "operator+=",
+            Binary::Sub => "operator-=",
+            Binary::Mul => "operator*=",
+            Binary::Div => "operator/=",
+            Binary::Rem => "operator%=",
+            _ => "",
         }
     }
 }

@@ -4,10 +4,13 @@ use super::*;
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn statements(&mut self, statements: &[Statement<'s>]) {
-        for statement in statements {
+        let outer = self.rest_is_cheap;
+        for (i, statement) in statements.iter().enumerate() {
+            self.rest_is_cheap = outer && self.mode.is_some() && self.are_cheap(&statements[i + 1..]);
             let done = self.statement(statement);
             self.report(done);
         }
+        self.rest_is_cheap = outer;
     }
 
     fn scoped(&mut self, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<()> {
@@ -27,6 +30,14 @@ impl<'s> Lowerer<'s, '_> {
             }),
             StatementKind::Declare(declaration) => self.local_declaration(declaration),
             StatementKind::Value(e) => self.effect(e),
+            StatementKind::Decide(parts) => {
+                let (condition, then, otherwise) = &**parts;
+                match (self.constant_int(condition)? != 0, otherwise) {
+                    (true, _) => self.scoped(|l| l.statement(then)),
+                    (false, Some(otherwise)) => self.scoped(|l| l.statement(otherwise)),
+                    (false, None) => Ok(()),
+                }
+            }
             StatementKind::If(arms, otherwise) => self.if_statement(arms, otherwise.as_deref(), 0),
             StatementKind::For { first, condition, step, body } => self.scoped(|l| {
                 if let Some(first) = first {
@@ -35,7 +46,7 @@ impl<'s> Lowerer<'s, '_> {
                 l.loop_statement(condition.as_ref(), step.as_ref(), body, true)
             }),
             StatementKind::DoWhile(body, condition) => self.loop_statement(Some(condition), None, body, false),
-            StatementKind::Switch(value, body) => self.switch(value, body),
+            StatementKind::Switch(value, body) => self.within_switch(statement, |l| l.switch(value, body)),
             StatementKind::Case(_) => Err(Box::new(sierra_syntax::misplaced(statement.span, "case", "`switch`"))),
             StatementKind::Default => Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch`"))),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
@@ -78,7 +89,7 @@ impl<'s> Lowerer<'s, '_> {
                     self.declare(name, Entity::Type(ty))?;
                     continue;
                 }
-                Storage::Static | Storage::Extern => {
+                Storage::Static | Storage::Extern | Storage::ExternC => {
                     self.static_variable(declaration, base, declarator, init.as_ref())?;
                     continue;
                 }
@@ -90,6 +101,13 @@ impl<'s> Lowerer<'s, '_> {
                 let Some(Init::Value(e)) = init else {
                     return Err(Box::new(sierra_type::no_place(declarator.span, "a reference")));
                 };
+                if let Some(n) = &declarator.reference_lanes {
+                    let n = self.length(n)?;
+                    let lanes = self.referred_lanes(e, ty, is_const, n)?;
+                    self.lane_references.push(lanes);
+                    self.declare(name, Entity::Lanes(self.lane_references.len() - 1))?;
+                    continue;
+                }
                 let address = self.referred(e, ty, is_const)?;
                 let zero = self.w.lit_i64(0);
                 let address = self.w.op(Op::Lea, &[address, zero]);
@@ -122,6 +140,12 @@ impl<'s> Lowerer<'s, '_> {
                 }
                 None => self.slot(val),
             };
+            if self.types.is_varying(ty) {
+                self.note_local(name.text, address);
+                if init.is_some() && self.is_unchanged(name.text) {
+                    self.values.insert(address, val);
+                }
+            }
             self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
             fault.map_or(Ok(()), Err)?;
         }
@@ -131,12 +155,13 @@ impl<'s> Lowerer<'s, '_> {
     /// Variables with the types of their values.
     fn deduced_declaration(&mut self, declaration: &Declaration<'s>) -> Lowered<()> {
         for (declarator, init) in &declaration.declared {
-            let (Some(name), Some(Init::Value(e)), [], [], None, Storage::Automatic, None, false) = (
+            let (Some(name), Some(Init::Value(e)), [], [], None, None, Storage::Automatic, None, false) = (
                 declarator.name,
                 init,
                 &declarator.pointers[..],
                 &declarator.lengths[..],
                 &declarator.params,
+                &declarator.function,
                 declaration.storage,
                 &declaration.specifier.varying,
                 declarator.is_reference,
@@ -167,15 +192,22 @@ impl<'s> Lowerer<'s, '_> {
                     return Err(Box::new(sierra_syntax::too_deep(condition.span, MAX_ARMS)));
                 }
                 // What follows is the other branch.
+                let rest = &arms[i + 1..];
+                let cheap = |s: &Statement<'s>| self.are_cheap(std::slice::from_ref(s));
+                let are_cheap = [cheap(then), rest.is_empty() && otherwise.is_none_or(cheap)];
                 let done = self.if_lanes(
                     holds,
                     n,
                     condition.span,
-                    |l| l.reported(then),
-                    |l| match (&arms[i + 1..], otherwise) {
+                    are_cheap,
+                    |l| l.within(then, false, true, |l| l.reported(then)),
+                    |l| match (rest, otherwise) {
                         ([], None) => Ok(()),
-                        ([], Some(otherwise)) => l.reported(otherwise),
-                        (rest, otherwise) => l.if_statement(rest, otherwise, depth + 1),
+                        ([], Some(otherwise)) => l.within(otherwise, false, true, |l| l.reported(otherwise)),
+                        // All that follows is around it.
+                        ([.., (_, last)], otherwise) => l.within(otherwise.unwrap_or(last), false, true, |l| {
+                            l.if_statement(rest, otherwise, depth + 1)
+                        }),
                     },
                 );
                 self.jump(after, &[]);
@@ -241,7 +273,8 @@ impl<'s> Lowerer<'s, '_> {
                 }
                 self.leave(mode, span)
             }
-            _ if region == target.region => {
+            (Some(mode), _) if target.is_of_lanes => self.leave(mode, span),
+            _ if region == target.region && !target.is_of_lanes => {
                 let next = if is_break { Some(target.after) } else { target.next };
                 if let Some(next) = next {
                     self.jump(next, &[]);
@@ -253,7 +286,7 @@ impl<'s> Lowerer<'s, '_> {
                 Ok(())
             }
             _ => {
-                let what = format!("lanes that leave a `switch` by `{what}`");
+                let what = format!("lanes that leave a `switch` without lanes by `{what}`");
                 let hint = "write `if … else if …`";
                 Err(Box::new(limitation::not_supported(span, &what, hint)))
             }
@@ -299,7 +332,8 @@ impl<'s> Lowerer<'s, '_> {
         let is_lane = self.w.op(Op::Ge, &[i, zero]);
         self.branch(is_lane, inner, after);
         self.go_on_in(inner);
-        let targets = Targets { after, next: Some(next), is_switch: false, region: None, continued: None };
+        let targets =
+            Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None };
         let done = self.in_scalar_mode(|l| {
             l.targets.push(targets);
             l.reported(body)
@@ -348,7 +382,7 @@ impl<'s> Lowerer<'s, '_> {
         let others = self.other_lanes(lanes);
         let rest = self.w.op(Op::And, &[mask, others]);
         self.store(open, rest, span)?;
-        let left = self.region(n, lanes, |l| l.reported(body))?;
+        let left = self.region(n, lanes, |l| l.within(body, true, true, |l| l.reported(body)))?;
         if let Some(mode) = self.mode {
             // Lanes that have left the body are active no more.
             let (outer, left) = (self.load(mode.mask, span)?, self.load(left, span)?);
@@ -402,6 +436,29 @@ impl<'s> Lowerer<'s, '_> {
     ) -> Lowered<()> {
         let span = condition.map_or(body.span, |c| c.span);
         self.same_mode(n, span)?;
+        let has_left = self.within(body, true, true, |l| l.rounds_of_lanes(n, condition, step, body, tests_first))?;
+        if let (Some(mode), Some(returned), true) = (self.mode, self.returned, has_left) {
+            let (active, gone) = (self.load(mode.mask, span)?, self.load(returned.mask, span)?);
+            let stays = self.other_lanes(gone);
+            let active = self.w.op(Op::And, &[active, stays]);
+            self.store(mode.mask, active, span)?;
+            if let Some(mode) = &mut self.mode {
+                mode.has_left = true;
+            }
+        }
+        self.go_on_with_lanes(span)
+    }
+
+    /// The loop itself. Returns whether lanes have left it.
+    fn rounds_of_lanes(
+        &mut self,
+        n: u32,
+        condition: Option<&Expr<'s>>,
+        step: Option<&Expr<'s>>,
+        body: &Statement<'s>,
+        tests_first: bool,
+    ) -> Lowered<bool> {
+        let span = condition.map_or(body.span, |c| c.span);
         let mask = self.current_mask(n, span)?;
         let none = self.all_lanes(n, false);
         let (mask, continued) = (self.slot(mask), self.slot(none));
@@ -414,7 +471,15 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.go_on_in(k_body);
         let region = Some(next);
-        self.targets.push(Targets { after, next: Some(next), is_switch: false, region, continued: Some(continued) });
+        let continued_at = Some(continued);
+        self.targets.push(Targets {
+            after,
+            next: Some(next),
+            is_switch: false,
+            is_of_lanes: false,
+            region,
+            continued: continued_at,
+        });
         let done = self.reported(body);
         self.targets.pop();
         done?;
@@ -433,16 +498,7 @@ impl<'s> Lowerer<'s, '_> {
         let has_left = self.mode.is_some_and(|m| m.has_left);
         self.mode = outer;
         self.go_on_in(after);
-        if let (Some(mode), Some(returned), true) = (self.mode, self.returned, has_left) {
-            let (active, gone) = (self.load(mode.mask, span)?, self.load(returned.mask, span)?);
-            let stays = self.other_lanes(gone);
-            let active = self.w.op(Op::And, &[active, stays]);
-            self.store(mode.mask, active, span)?;
-            if let Some(mode) = &mut self.mode {
-                mode.has_left = true;
-            }
-        }
-        self.go_on_with_lanes(span)
+        Ok(has_left)
     }
 
     fn test_of_lanes(
@@ -503,8 +559,15 @@ impl<'s> Lowerer<'s, '_> {
             self.test(test, condition, k_body, after);
         }
         self.go_on_in(k_body);
-        self.targets.push(Targets { after, next: Some(next), is_switch: false, region: None, continued: None });
-        let done = self.scoped(|l| l.statement(body));
+        self.targets.push(Targets {
+            after,
+            next: Some(next),
+            is_switch: false,
+            is_of_lanes: false,
+            region: None,
+            continued: None,
+        });
+        let done = self.within(body, true, false, |l| l.scoped(|l| l.statement(body)));
         self.targets.pop();
         self.report(done);
         self.jump(next, &[]);
@@ -532,9 +595,8 @@ impl<'s> Lowerer<'s, '_> {
 
     fn switch(&mut self, value: &Expr<'s>, body: &[Statement<'s>]) -> Lowered<()> {
         let found = self.value(value)?;
-        if self.types.is_varying(found.1) {
-            let hint = "write `if … else if …`";
-            return Err(Box::new(limitation::not_supported(value.span, "`switch`es of values with lanes", hint)));
+        if let Some((prim, Some(n))) = self.number_type(found.1) {
+            return self.switch_of_lanes((found.0, prim, n), body, value.span);
         }
         let Some(prim) = self.types.as_prim(found.1).filter(|p| !p.is_float()) else {
             return Err(Box::new(sierra_type::mismatch(value.span, &self.types.show(found.1), "an integer")));
@@ -575,7 +637,7 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.jump(default, &[]);
         let region = self.mode.map(|m| m.end);
-        self.targets.push(Targets { after, next: None, is_switch: true, region, continued: None });
+        self.targets.push(Targets { after, next: None, is_switch: true, is_of_lanes: false, region, continued: None });
         let mut labels = labels.into_iter();
         let done = self.scoped(|l| {
             for statement in body {
@@ -594,6 +656,113 @@ impl<'s> Lowerer<'s, '_> {
         self.jump(after, &[]);
         self.go_on_in(after);
         done
+    }
+
+    /// A `switch` of a value with lanes: from label to label, the lanes run that have come to one so far.
+    fn switch_of_lanes(&mut self, (val, prim, n): (Val, Prim, u32), body: &[Statement<'s>], span: Span) -> Lowered<()> {
+        if prim.is_float() {
+            let ty = self.numbers(prim, Some(n));
+            return Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "an integer")));
+        }
+        self.same_mode(n, span)?;
+        let found = self.numbers(prim, Some(n));
+        let prim = self.promoted(prim);
+        let (wide, lane) = (self.numbers(prim, Some(n)), self.types.prim(prim));
+        let val = self.convert((val, found), wide, span)?;
+        let entry = self.current_mask(n, span)?;
+        // The lanes of each label; those of `default` are the rest.
+        let mut labels = Vec::new();
+        let mut rest = entry;
+        let mut seen: FxHashSet<i64> = FxHashSet::default();
+        let mut default = None;
+        for statement in body {
+            match &statement.kind {
+                StatementKind::Case(e) => {
+                    let number = self.constant_int(e)?;
+                    if !seen.insert(number) {
+                        return Err(Box::new(sierra_constant::twice(e.span, number)));
+                    }
+                    let expected = self.w.lit_prim(prim, prim.normalize(number as u64));
+                    let expected = self.broadcast(expected, lane, wide);
+                    self.w.set_origin(e.span);
+                    let is_equal = self.w.op(Op::Eq, &[val, expected]);
+                    let is_equal = self.mask_of_bools(is_equal);
+                    labels.push(self.w.op(Op::And, &[entry, is_equal]));
+                    let others = self.other_lanes(is_equal);
+                    rest = self.w.op(Op::And, &[rest, others]);
+                }
+                StatementKind::Default if default.is_some() => {
+                    return Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch` without one")));
+                }
+                StatementKind::Default => {
+                    default = Some(labels.len());
+                    labels.push(entry);
+                }
+                _ => {}
+            }
+        }
+        if let Some(default) = default {
+            labels[default] = rest;
+        }
+        let none = self.all_lanes(n, false);
+        let mask = self.slot(none);
+        let after = self.block("after");
+        let blocks: Vec<Cont> = labels.iter().map(|_| self.block("case")).chain([after]).collect();
+        let outer = self.mode.replace(lanes::Mode { n, mask, end: blocks[0], is_implicit: false, has_left: false });
+        let region = Some(after);
+        self.targets.push(Targets { after, next: None, is_switch: true, is_of_lanes: true, region, continued: None });
+        // What stands before the first label never runs.
+        self.jump(blocks[0], &[]);
+        let mut at = 0;
+        let done = self.scoped(|l| {
+            for statement in body {
+                if !matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default) {
+                    let done = l.statement(statement);
+                    l.report(done);
+                    continue;
+                }
+                l.jump(blocks[at], &[]);
+                l.go_on_in(blocks[at]);
+                let active = l.load(mask, statement.span)?;
+                let active = l.w.op(Op::Or, &[active, labels[at]]);
+                l.store(mask, active, statement.span)?;
+                at += 1;
+                if let Some(mode) = &mut l.mode {
+                    mode.end = blocks[at];
+                }
+                let any = l.any_of(active);
+                let inner = l.block("lanes");
+                l.branch(any, inner, blocks[at]);
+                l.go_on_in(inner);
+            }
+            Ok(())
+        });
+        self.targets.pop();
+        let has_left = self.mode.is_some_and(|m| m.has_left);
+        self.mode = outer;
+        self.jump(after, &[]);
+        self.go_on_in(after);
+        done?;
+        if has_left {
+            self.without_gone_lanes(span)?;
+        }
+        self.go_on_with_lanes(span)
+    }
+
+    /// Takes the lanes out of the current mask that have returned, or gone on with the next round of the loop around.
+    fn without_gone_lanes(&mut self, span: Span) -> Lowered<()> {
+        let Some(mode) = self.mode else { return Ok(()) };
+        let continued = self.targets.iter().rev().find(|t| !t.is_switch).and_then(|t| t.continued);
+        for gone in [self.returned.map(|r| r.mask), continued].into_iter().flatten() {
+            let (active, gone) = (self.load(mode.mask, span)?, self.load(gone, span)?);
+            let stays = self.other_lanes(gone);
+            let active = self.w.op(Op::And, &[active, stays]);
+            self.store(mode.mask, active, span)?;
+        }
+        if let Some(mode) = &mut self.mode {
+            mode.has_left = true;
+        }
+        Ok(())
     }
 
     fn return_statement(&mut self, value: Option<&Expr<'s>>, span: Span) -> Lowered<()> {
@@ -634,7 +803,7 @@ impl<'s> Lowerer<'s, '_> {
                 self.end(ret, &[]);
             }
             Some(e) => {
-                let found = self.value(e)?;
+                let found = self.value_for(e, ty)?;
                 self.w.set_origin(e.span);
                 let val = self.convert(found, ty, e.span)?;
                 self.w.set_origin(span);

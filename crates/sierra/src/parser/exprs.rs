@@ -120,6 +120,11 @@ impl<'s> Parser<'s> {
         Ok(Expr { kind: ExprKind::Chain(Box::new(first), rest), span: self.since(start) })
     }
 
+    /// A value among the arguments of a template, which a `>` ends.
+    pub(super) fn template_value(&mut self) -> Parsed<Expr<'s>> {
+        self.binary(SHIFTS + 1)
+    }
+
     fn unary(&mut self) -> Parsed<Expr<'s>> {
         let token = self.token();
         let start = token.span;
@@ -211,11 +216,24 @@ impl<'s> Parser<'s> {
             Kind::Name if matches!(token.text, "nullptr" | "NULL") => ExprKind::Null,
             Kind::Name if self.begins_type(token) => {
                 let (_, specifier) = self.specifiers()?;
-                let SpecifierKind::Prim(prim) = specifier.kind else { return Err(self.unexpected("a value")) };
-                self.expect("(")?;
+                let at = self.span();
+                if !self.eat("(") {
+                    return Err(self.unexpected("a value"));
+                }
+                let function = None;
+                let ty = Declarator {
+                    pointers: Vec::new(),
+                    is_reference: false,
+                    reference_lanes: None,
+                    name: None,
+                    params: None,
+                    function,
+                    lengths: Vec::new(),
+                    span: at,
+                };
                 let operand = Box::new(self.nested(Self::assignment)?);
                 self.expect(")")?;
-                return Ok(Expr { kind: ExprKind::Convert(prim, operand), span: self.since(start) });
+                return Ok(Expr { kind: ExprKind::Cast(Box::new((specifier, ty)), operand), span: self.since(start) });
             }
             Kind::Name if token.text == "current_mask" => ExprKind::Mask,
             Kind::Name if token.text == "seq" && self.ahead(1).text == "<" => {
@@ -227,12 +245,20 @@ impl<'s> Parser<'s> {
                 self.expect(")")?;
                 return Ok(Expr { kind: ExprKind::Sequence(length), span: self.since(start) });
             }
+            Kind::Name if self.is_instance(token.text) => {
+                self.pos += 1;
+                let args = self.template_args()?;
+                let name = Name { text: token.text, span: start };
+                return Ok(Expr { kind: ExprKind::Instance(name, args), span: self.since(start) });
+            }
             Kind::Name if !KEYWORDS.contains(&token.text) => ExprKind::Name(token.text),
             Kind::Sign if token.text == "(" => {
                 self.pos += 1;
                 let inner = self.nested(Self::expression)?;
-                self.expect(")")?;
-                return Ok(Expr { span: self.since(start), ..inner });
+                let end = self.expect(")")?;
+                // Both are at one place if a macro has them; what is between may be its argument.
+                let span = if end == start { inner.span } else { self.since(start) };
+                return Ok(Expr { span, ..inner });
             }
             _ => return Err(self.unexpected("a value")),
         };

@@ -38,7 +38,8 @@ const STAGED_C: &str = "void bool int float double stage struct compile extern i
 
 const SIERRA: &str = "void bool char short int long signed unsigned float double const static extern typedef struct enum sizeof if else for while \
     do switch case default return break continue true false nullptr size_t uint8 f g x y P ( ) [ ] { } , ; : ? . -> & | ^ ~ ! << >> + - * / % && || \
-    == != < <= > >= = += -= <<= ++ -- 0 1 0x7fu 2147483648 1.5 1.5f 1e999 'a' \"text\" print sqrt min goto template # // /* */ \" ' \\ ä";
+    == != < <= > >= = += -= <<= ++ -- 0 1 0x7fu 2147483648 1.5 1.5f 1e999 'a' \"text\" print sqrt min goto template typename < T > union operator operator+ constexpr varying (4) simd \
+    current_mask scalar int& (*f)(int) .x= [1]= #define #undef #if #ifdef #else #endif #include extern \"C\" # // /* */ \" ' \\ ä";
 
 impl Corpus {
     /// The programs that are made for this purpose, and others.

@@ -34,6 +34,27 @@ fn files_meet_by_the_names_of_their_functions() {
 }
 
 #[test]
+fn headers_of_impala_are_included() {
+    let folder = Folder::new("sierra headers");
+    let library = folder.write(
+        "lib.impala",
+        "struct P { x: f32, y: f32 }\nextern fn dot(a: P, b: &P, v: &[f32]) -> f32 { a.x * b.x + v(0) }\n\
+         extern fn make(x: f32) -> P { P { x: x, y: 2f } }\nextern fn set(n: &mut i32) -> () { *n = 5; }\n",
+    );
+    let header = folder.write("lib.h", "");
+    std::fs::remove_file(&header).unwrap();
+    let made = run(&["build", "-o", header.to_str().unwrap()], &[library.clone()]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let text = "#include \"lib.h\"\nint main() {\n    P a = {2, 3}, b = make(4);\n    float v[1] = {10};\n    int n = 0;\n    set(&n);\n\
+                print(\"% % %\", dot(a, &b, v), b.y, n);\n    return 0;\n}\n";
+    let files = [library, folder.write("main.sierra", text)];
+    for engine in ["jit", "interp"] {
+        let output = run(&["run", "--engine", engine], &files);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "18 2 5", "{engine}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn functions_that_do_not_fit_are_errors() {
     let folder = Folder::new("sierra clashes");
     let program = folder.write("a.sierra", "int f(int n) { return n; }\nint g(float x);\nint h() { return g(1); }\n");

@@ -10,6 +10,8 @@ const TRACE: &str = "s = (s * 3 + a + b * 5) % 1000;\n";
 
 struct Maker {
     state: u64,
+    /// Variables with floats, in scope.
+    floats: Vec<String>,
     n_names: usize,
     n_loops: usize,
     text: String,
@@ -62,11 +64,37 @@ impl Maker {
         }
     }
 
-    /// `T` stands for `int`, with lanes or without.
+    /// Floats are halved each time, so that none is too large for an integer.
+    fn float_statement(&mut self, vars: &mut Vec<String>) {
+        let value = format!("{} * 0.5f + {}", self.expr(vars, 1), self.pick(vars));
+        match self.below(3) {
+            0 => {
+                self.n_names += 1;
+                let name = format!("f{}", self.n_names);
+                self.text += &format!("F {name} = {value};\n");
+                self.floats.push(name);
+            }
+            _ if self.floats.is_empty() => {}
+            1 => {
+                let (name, other) = (self.below(self.floats.len()), self.below(self.floats.len()));
+                let (name, other) = (self.floats[name].clone(), self.floats[other].clone());
+                self.text += &format!("{name} = {other} * 0.5f + {};\n", self.expr(vars, 1));
+            }
+            _ => {
+                self.n_names += 1;
+                let (at, name) = (self.below(self.floats.len()), format!("x{}", self.n_names));
+                self.text += &format!("T {name} = {};\n", self.floats[at]);
+                vars.push(name);
+            }
+        }
+    }
+
+    /// `T` stands for `int`, `F` for `float`, with lanes or without.
     fn statements(&mut self, vars: &[String], depth: usize, in_loop: bool) {
         let mut vars = vars.to_vec();
+        let n_floats = self.floats.len();
         for _ in 0..1 + self.below(4) {
-            match if depth == 0 { self.below(4) } else { self.below(12) } {
+            match if depth == 0 { self.below(6) } else { self.below(17) } {
                 3 | 10 if in_loop => {
                     let condition = self.condition(&vars);
                     let word = ["break", "continue"][self.below(2)];
@@ -83,7 +111,18 @@ impl Maker {
                     let op = ["=", "+=", "-=", "^="][self.below(4)];
                     self.text += &format!("{name} {op} {value}; {name} %= 100;\n");
                 }
-                4..=6 => {
+                4 | 5 => self.float_statement(&mut vars),
+                6 => {
+                    self.text += &format!("switch (({}) & 3) {{\n", self.expr(&vars, 1));
+                    for n in 0..2 + self.below(3) {
+                        self.text += &if n == 3 { "default:\n".to_string() } else { format!("case {n}: {{\n") };
+                        self.text += if n == 3 { "{\n" } else { "" };
+                        self.statements(&vars, depth - 1, in_loop);
+                        self.text += ["}\n", "}\nbreak;\n"][self.below(2)];
+                    }
+                    self.text += "}\n";
+                }
+                14..=16 => {
                     let condition = self.condition(&vars);
                     self.text += &format!("if ({condition}) {{\n");
                     self.statements(&vars, depth - 1, in_loop);
@@ -121,23 +160,25 @@ impl Maker {
                 }
             }
         }
+        self.floats.truncate(n_floats);
     }
 }
 
 #[test]
 fn each_lane_has_the_result_of_the_program_without_lanes() {
     let folder = Folder::new("sierra-random");
-    let mut maker = Maker { state: 1, n_names: 0, n_loops: 0, text: String::new() };
+    let mut maker = Maker { state: 1, floats: Vec::new(), n_names: 0, n_loops: 0, text: String::new() };
     let mut program = "int table[8] = {5, -3, 0, 7, 1, -1, 40, 2};\n".to_string();
     let mut checks = String::new();
     for f in 0..FUNCTIONS {
         maker.text.clear();
+        maker.floats.clear();
         maker.statements(&["a".into(), "b".into()], 3, false);
         let result = maker.expr(&["a".into(), "b".into()], 2);
         let body = format!("T s = 1;\n{}return {result} + s;\n", maker.text);
         for (name, ty) in [(format!("one{f}"), "int"), (format!("four{f}"), "int varying(4)")] {
             // `T` is a word of its own.
-            let body = body.replace("T ", &format!("{ty} "));
+            let body = body.replace("T ", &format!("{ty} ")).replace("F ", &format!("{} ", ty.replace("int", "float")));
             program += &format!("{ty} {name}({ty} a, {ty} b) {{\n{body}}}\n");
         }
         for _ in 0..CALLS {

@@ -1,0 +1,143 @@
+//! Declarators: names, and what their types add to the specifier.
+
+use super::*;
+
+/// Operators that a program may define for structs, with the names of their functions.
+const OPERATORS: [(&str, &str); 28] = [
+    ("+", "operator+"),
+    ("-", "operator-"),
+    ("*", "operator*"),
+    ("/", "operator/"),
+    ("%", "operator%"),
+    ("&", "operator&"),
+    ("|", "operator|"),
+    ("^", "operator^"),
+    ("~", "operator~"),
+    ("!", "operator!"),
+    ("<<", "operator<<"),
+    (">>", "operator>>"),
+    ("==", "operator=="),
+    ("!=", "operator!="),
+    ("<", "operator<"),
+    ("<=", "operator<="),
+    (">", "operator>"),
+    (">=", "operator>="),
+    ("+=", "operator+="),
+    ("-=", "operator-="),
+    ("*=", "operator*="),
+    ("/=", "operator/="),
+    ("%=", "operator%="),
+    ("&=", "operator&="),
+    ("|=", "operator|="),
+    ("^=", "operator^="),
+    ("<<=", "operator<<="),
+    (">>=", "operator>>="),
+];
+
+impl<'s> Parser<'s> {
+    /// With a name, or without one where a type stands alone.
+    pub(super) fn declarator(&mut self, is_named: bool) -> Parsed<Declarator<'s>> {
+        let start = self.span();
+        let mut pointers = Vec::new();
+        while self.eat("*") {
+            let mut pointer = (false, None);
+            loop {
+                if self.eat("const") {
+                    pointer.0 = true;
+                } else if self.eat("varying") {
+                    pointer.1 = Some(self.length()?);
+                } else if !self.eat("uniform") && !self.eat("restrict") {
+                    break;
+                }
+            }
+            pointers.push(pointer);
+        }
+        let is_reference = self.eat("&");
+        let mut reference_lanes = None;
+        if is_reference && self.eat("varying") {
+            reference_lanes = Some(Box::new(self.length()?));
+        } else if is_reference {
+            self.eat("uniform");
+        }
+        if self.is("(") && self.ahead(1).text == "*" {
+            self.pos += 1;
+            let inner = self.nested(|p| p.declarator(is_named))?;
+            self.expect(")")?;
+            if inner.function.is_some() || inner.params.is_some() || inner.is_reference || is_reference {
+                let hint = "give the inner type a name: `typedef int (*F)(int);`";
+                return Err(Box::new(limitation::not_supported(inner.span, "such pointers to functions", hint)));
+            }
+            self.expect("(")?;
+            let params = self.params()?;
+            let function = Some(Box::new(FunctionPointer { pointers: inner.pointers, params }));
+            let span = self.since(start);
+            let (name, lengths, params) = (inner.name, inner.lengths, None);
+            return Ok(Declarator { pointers, is_reference, reference_lanes, name, params, function, lengths, span });
+        }
+        let has_name = self.token().kind == Kind::Name && !KEYWORDS.contains(&self.token().text);
+        let name = if self.is("operator") {
+            Some(self.operator()?)
+        } else if is_named || has_name {
+            Some(self.name("a name")?)
+        } else {
+            None
+        };
+        let mut params = None;
+        if name.is_some() && self.eat("(") {
+            params = Some(self.params()?);
+        }
+        let mut lengths = Vec::new();
+        while self.eat("[") {
+            lengths.push(if self.is("]") { None } else { Some(self.choice()?) });
+            self.expect("]")?;
+        }
+        let span = self.since(start);
+        Ok(Declarator { pointers, is_reference, reference_lanes, name, params, function: None, lengths, span })
+    }
+
+    /// `operator+` as a name.
+    fn operator(&mut self) -> Parsed<Name<'s>> {
+        let start = self.expect("operator")?;
+        let sign = self.token();
+        let Some(&(_, name)) = OPERATORS.iter().find(|o| sign.kind == Kind::Sign && o.0 == sign.text) else {
+            if sign.kind == Kind::Sign {
+                let hint = "write a function";
+                let what = format!("operators `{}` of one's own", sign.text);
+                return Err(Box::new(limitation::not_supported(self.since(start), &what, hint)));
+            }
+            return Err(self.unexpected("an operator"));
+        };
+        self.pos += 1;
+        Ok(Name { text: name, span: self.since(start) })
+    }
+
+    /// Whether a declaration begins here: `float(n)` is a value, `float (*f)(int)` is none.
+    pub(super) fn begins_declaration(&self) -> bool {
+        self.begins_type(self.token()) && (self.ahead(1).text != "(" || self.ahead(2).text == "*")
+    }
+
+    pub(super) fn params(&mut self) -> Parsed<Vec<(Specifier<'s>, Declarator<'s>)>> {
+        let mut params = Vec::new();
+        if self.is("void") && self.ahead(1).text == ")" {
+            self.pos += 1;
+        }
+        while !self.is(")") {
+            if self.is("...") {
+                let hint = "declare a function for each number of arguments";
+                return Err(Box::new(limitation::not_supported(self.span(), "parameters `...`", hint)));
+            }
+            let (_, specifier) = self.specifiers()?;
+            params.push((specifier, self.declarator(false)?));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(params)
+    }
+
+    pub(super) fn type_name(&mut self) -> Parsed<TypeName<'s>> {
+        let (_, specifier) = self.specifiers()?;
+        Ok((specifier, self.declarator(false)?))
+    }
+}
