@@ -19,6 +19,7 @@ mod statements;
 use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
 use crate::syntax::{self, *};
 use crate::types::{Field, Kind, MAX_LENGTH, Ty, Types};
+use crate::vecimp;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
 use nyala_ir::{self as ir, Builtin, Cont, Linkage, Op, Prim, Val, World};
@@ -34,6 +35,10 @@ pub struct Callable {
 
 /// Adds what files in Sierra have to `world`; signed arithmetic may wrap around. Returns the functions that are exported.
 pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World, sink: &mut Sink) -> Vec<Callable> {
+    // The trees of those in VecImp have their names.
+    let is_vecimp = |file| sources.name(file).ends_with(vecimp::ENDING);
+    let of_vecimp = |&file: &FileId| is_vecimp(file).then(|| vecimp::program(file, sources.text(file), sink));
+    let programs: Vec<Option<vecimp::syntax::Program>> = files.iter().map(of_vecimp).collect();
     let mut lowerer = Lowerer {
         w: world,
         sink,
@@ -54,8 +59,14 @@ pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World,
         leaving: None,
         known: FxHashMap::default(),
     };
-    for &file in files {
-        lowerer.file(file, sources.text(file));
+    for (&file, program) in files.iter().zip(&programs) {
+        let items = match program {
+            Some(program) => vecimp::translate(program),
+            None => crate::parser::parse(file, sources.text(file), lowerer.sink),
+        };
+        // VecImp's numbers do.
+        lowerer.wrap = wrap || program.is_some();
+        lowerer.items(&items);
     }
     lowerer.link();
     lowerer.callables()
@@ -173,11 +184,10 @@ struct Lowerer<'s, 'w> {
 }
 
 impl<'s> Lowerer<'s, '_> {
-    fn file(&mut self, file: FileId, text: &'s str) {
-        let items = crate::parser::parse(file, text, self.sink);
+    fn items(&mut self, items: &[Item<'s>]) {
         self.scopes = vec![FxHashMap::default()];
         let mut bodies = Vec::new();
-        for item in &items {
+        for item in items {
             let done = match item {
                 Item::Function(f) => self.signature(f.storage, &f.specifier, &f.declarator).map(|id| {
                     bodies.push((id, f));
