@@ -23,7 +23,7 @@ type Checked<T> = Result<T, Fault>;
 pub type Environment = FxHashMap<Rc<str>, Ty>;
 
 pub struct Checker<'p> {
-    functions: FxHashMap<Rc<str>, &'p Function>,
+    functions: Rc<FxHashMap<Rc<str>, &'p Function>>,
     rules: Rules,
     /// The state in the middle of an evaluation: that of the innermost function.
     current: Option<&'p State>,
@@ -85,14 +85,14 @@ impl<'p> Checker<'p> {
                 twice.push(Fault { rule: "T-Prg", diagnostic: Box::new(diagnostic) });
             }
         }
-        (Checker { functions, rules, current: None }, twice)
+        (Checker { functions: functions.into(), rules, current: None }, twice)
     }
 
     /// The type of an expression in the middle of its evaluation, whose innermost function has this state.
-    pub fn configuration(&mut self, state: &'p State, l: u32, e: &'p Expr) -> Checked<Ty> {
-        self.current = Some(state);
-        let mut environment = self.environment(running_of(e));
-        self.expr(&mut environment, l, e)
+    pub fn configuration<'s>(&'s self, state: &'s State, l: u32, e: &Expr) -> Checked<Ty> {
+        let checker = Checker::<'s> { functions: self.functions.clone(), rules: self.rules, current: Some(state) };
+        let mut environment = checker.environment(running_of(e));
+        checker.expr(&mut environment, l, e)
     }
 
     /// T-Fun
@@ -201,7 +201,8 @@ impl<'p> Checker<'p> {
                 let inner = self.condition("TS-While", environment, l, condition)?;
                 // It is evaluated there from the second round on.
                 if self.rules == Rules::Repaired && inner != l {
-                    self.condition("TS-While", environment, inner, condition)?;
+                    let again = self.condition("TS-While", environment, inner, condition);
+                    again.map_err(|f| Fault { rule: "TS-While", ..f })?;
                 }
                 self.falls_through("TS-While", environment, inner, body)?;
             }
