@@ -26,10 +26,17 @@ struct Instance {
     /// Of variables and parameters of poly type: 1 if they are not there.
     lengths: FxHashMap<Rc<str>, u32>,
     result: u32,
-    /// Where lengths met that do not fit, of the last round.
+    /// Where lengths met first that do not fit.
     conflict: Option<(Span, u32, u32)>,
     /// The instances that it calls.
     calls: Vec<usize>,
+}
+
+impl Instance {
+    /// Whether a variable or the result has no length that fits.
+    fn has_top(&self) -> bool {
+        self.result == TOP || self.lengths.values().any(|&n| n == TOP)
+    }
 }
 
 struct Inference<'p> {
@@ -112,7 +119,6 @@ impl<'p> Inference<'p> {
     fn round(&mut self, id: usize) {
         let (f, l) = (self.instances[id].key.0, self.instances[id].key.1);
         let function = &self.program.functions[f];
-        self.instances[id].conflict = None;
         self.instances[id].calls.clear();
         let declared = function.params.iter().map(|(ty, name)| (name.text.clone(), *ty)).collect();
         let mut scope = Scope { id, declared, function };
@@ -259,8 +265,11 @@ impl<'p> Inference<'p> {
         let (checker, _) = Checker::new(&all, Rules::Repaired);
         let mut faults: Vec<Option<Box<Diagnostic>>> = (0..self.instances.len())
             .map(|id| match self.instances[id].conflict {
-                Some((span, a, b)) => Some(Box::new(sierra_lanes::conflict(span, a, b))),
-                None => checker.function(&all.functions[id]).err().map(|f| f.diagnostic),
+                // Of other values the checker says more.
+                Some((span, a, b)) if self.instances[id].has_top() => {
+                    Some(Box::new(sierra_lanes::conflict(span, a, b)))
+                }
+                _ => checker.function(&all.functions[id]).err().map(|f| f.diagnostic),
             })
             .collect();
         for &root in roots {

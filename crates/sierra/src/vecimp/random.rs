@@ -263,7 +263,10 @@ impl Maker {
         } else {
             format!("{shown} {i} = 0;\nwhile ({condition}) {{\n")
         };
+        // Calls in loops in functions that are called in loops take long.
+        let functions = if self.below(4) == 0 { Vec::new() } else { std::mem::take(&mut self.functions) };
         self.statements(&mut within, inner, depth - 1);
+        self.functions.extend(functions);
         if !is_for {
             self.text += &format!("{i} = {i} + 1;\n");
         }
@@ -331,8 +334,9 @@ impl Maker {
     fn leaf(&mut self, vars: &[Variable], ty: Ty, l: u32, depth: usize) -> String {
         if ty.length > 1 {
             let scalar = Ty { length: 1, ..ty };
-            let lanes: Vec<String> =
-                (0..ty.length).map(|_| self.expr(vars, scalar, l, depth.saturating_sub(1))).collect();
+            // What is a scalar here may get lanes by inference.
+            let (vars, depth) = if self.kind == Kind::VecImp { (vars, depth.saturating_sub(1)) } else { (&[][..], 0) };
+            let lanes: Vec<String> = (0..ty.length).map(|_| self.expr(vars, scalar, l, depth)).collect();
             return format!("{{{}}}", lanes.join(", "));
         }
         match ty.element {

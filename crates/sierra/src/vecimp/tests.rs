@@ -331,7 +331,7 @@ fn sound(program: &Program, rules: &mut BTreeMap<&'static str, usize>) -> Result
     let ty = program.functions.iter().find(|f| &*f.name.text == "main").map(|f| f.result.ty());
     let (checker, _) = check::Checker::new(program, Rules::Repaired);
     let (mut wrong, mut n_steps) = (None, 0);
-    let found = run(program, Rules::Repaired, "main", Vec::new(), 20_000, |rule, state, term| {
+    let found = run(program, Rules::Repaired, "main", Vec::new(), 5_000, |rule, state, term| {
         *rules.entry(rule).or_default() += 1;
         n_steps += 1;
         // Terms of later rounds are large, and like those before.

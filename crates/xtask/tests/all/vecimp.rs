@@ -34,7 +34,7 @@ fn agree(seeds: Range<u64>, engines: &[&[&str]]) -> usize {
             assert!(kind == Kind::PolyVecImp, "{text}{:?}", sink.diagnostics);
             continue;
         };
-        let value = match step::run(&program, Rules::Repaired, &name, Vec::new(), 20_000, |_, _, _| {}) {
+        let value = match step::run(&program, Rules::Repaired, &name, Vec::new(), 5_000, |_, _, _| {}) {
             Ok(value) => value,
             Err(step::Stop::Limit) => continue,
             Err(stop) => panic!("{stop:?}: {text}"),
