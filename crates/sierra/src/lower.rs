@@ -625,7 +625,10 @@ impl<'s> Lowerer<'s, '_> {
         self.known.clear();
         self.loops.clear();
         let mask = simd.map(|_| params.remove(0));
-        self.begin_lanes(simd, mask, &types, result);
+        // `simd(1)`: lanes cannot return one by one, and values may have any numbers of lanes.
+        let is_scalar = simd.is_none() && function.specifier.simd.is_some();
+        let (of_params, of_result) = if is_scalar { (&[][..], Types::VOID) } else { (&types[..], result) };
+        self.begin_lanes(simd, mask, of_params, of_result);
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
             let Some(name) = declarator.name else { continue };
             self.w.set_origin(name.span);

@@ -24,7 +24,7 @@
 //! - TE-Stmt: what stands around a call is typed with the state that waits in it. As written, it is typed with that of the function.
 //!
 //! **What the chapter leaves open.** `blend` of scalars under a mask updates them if some lane is active. `int` wraps around at 32 bits. A quotient that does
-//! not exist ends the program, if its lane is active.
+//! not exist, in an active lane, stops the interpreter; in compiled code it is undefined, and found by the checks.
 //!
 //! **Inference** (4.3) is a fixed point over *instances* of functions: a function, a current length, and the lengths of its arguments. In each instance
 //! poly types begin with length 1, and go up in the lattice where an assignment needs it; this may need further instances. What depends on lanes has

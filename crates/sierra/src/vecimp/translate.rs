@@ -100,7 +100,7 @@ fn named(name: Name) -> Declarator {
 impl<'p> Translator<'p> {
     fn function(&mut self, f: &'p vecimp::Function) -> Item<'p> {
         self.variables = f.params.iter().map(|(ty, name)| (&*name.text, ty.element)).collect();
-        let simd = f.simd.filter(|&n| n > 1).map(|n| Box::new(length(n, f.name.span)));
+        let simd = Some(Box::new(length(f.simd.unwrap_or(1), f.name.span)));
         let is_main = is_main(f);
         let name = Name { text: if is_main { MAIN } else { &f.name.text }, span: f.name.span };
         let params = f.params.iter().map(|(ty, name)| (specifier(*ty, name.span), declarator(name))).collect();
