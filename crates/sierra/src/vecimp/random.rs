@@ -293,7 +293,7 @@ impl Maker {
         }
         let callable = |f: &Signature| f.result == ty && (l == 1 || f.simd == l);
         let callables: Vec<usize> = (0..self.functions.len()).filter(|&i| callable(&self.functions[i])).collect();
-        if !callables.is_empty() && self.below(2) == 0 {
+        if !callables.is_empty() && self.below(5) == 0 {
             let f = self.pick(&callables);
             return self.call(vars, f, l, depth - 1);
         }
