@@ -208,7 +208,7 @@ impl Maker {
                     let (name, ty) = (self.fresh('x'), self.ty(l));
                     self.declare(vars, &name, ty, l);
                 }
-                1..=3 if !places.is_empty() => {
+                1 | 2 if !places.is_empty() => {
                     let place = places[self.below(places.len())].clone();
                     let value = self.argument(vars, place.ty, l, 2);
                     self.text += &format!("{} = {value};\n", place.name);
