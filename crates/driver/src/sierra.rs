@@ -1,4 +1,4 @@
-//! Programs in Sierra, files `.sierra`: they become part of the graph that the program's Impala becomes.
+//! Programs in Sierra, files `.sierra`, and in VecImp, files `.vecimp`: they become part of the graph that the program's Impala becomes.
 //!
 //! Separate, so that the front end of Impala knows of them no more than that they are not its own.
 
@@ -10,9 +10,9 @@ use nyala_ir::World;
 use nyala_sierra::Callable;
 use std::path::{Path, PathBuf};
 
-/// Whether a file of that name is a program in Sierra.
+/// Whether a file of that name is a program in Sierra, or in VecImp.
 pub fn is_sierra(name: &str) -> bool {
-    name.ends_with(nyala_sierra::ENDING)
+    nyala_sierra::ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Whether the file is a program in Sierra. A second one of its name has the entries of its tests, in Impala.

@@ -8,6 +8,8 @@
 //! **Parts.** Characters to tokens ([`lexer`]), lines for the preprocessor ([`preprocess`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
 //!
+//! **VecImp.** Programs in the language's formal core become ones in Sierra: [`vecimp`].
+//!
 //! **Other code.** All functions that are not `static` can be called by Impala and C; those that are declared only are theirs. Arithmetic of signed
 //! integers must not overflow, as in C: the checks of Impala's programs find it.
 //!
@@ -24,8 +26,9 @@ pub mod parser;
 pub mod preprocess;
 pub mod syntax;
 mod types;
+pub mod vecimp;
 
 pub use lower::{Callable, lower};
 
-/// The ending of files in the language.
-pub const ENDING: &str = ".sierra";
+/// The endings of files in the language, and in VecImp.
+pub const ENDINGS: [&str; 2] = [".sierra", vecimp::ENDING];

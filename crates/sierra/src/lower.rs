@@ -25,6 +25,7 @@ mod uses;
 use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
 use crate::syntax::{self, *};
 use crate::types::{Field, Kind, MAX_LENGTH, Signature, Ty, Types};
+use crate::vecimp;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
 use nyala_ir::{self as ir, Builtin, Cont, Global, Linkage, Op, Prim, Val, World};
@@ -40,6 +41,10 @@ pub struct Callable {
 
 /// Adds what files in Sierra have to `world`; signed arithmetic may wrap around. Returns the functions that are exported.
 pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World, sink: &mut Sink) -> Vec<Callable> {
+    // The trees of those in VecImp have their names.
+    let is_vecimp = |file| sources.name(file).ends_with(vecimp::ENDING);
+    let of_vecimp = |&file: &FileId| is_vecimp(file).then(|| vecimp::program(file, sources.text(file), sink));
+    let programs: Vec<Option<vecimp::syntax::Program>> = files.iter().map(of_vecimp).collect();
     let mut lowerer = Lowerer {
         w: world,
         sink,
@@ -71,8 +76,14 @@ pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World,
         rest_is_cheap: true,
         lane_references: Vec::new(),
     };
-    for &file in files {
-        lowerer.file(sources, file);
+    for (&file, program) in files.iter().zip(&programs) {
+        let items = match program {
+            Some(program) => vecimp::translate(program),
+            None => crate::parser::parse(crate::preprocess::preprocess(sources, file, lowerer.sink), lowerer.sink),
+        };
+        // VecImp's numbers do.
+        lowerer.wrap = wrap || program.is_some();
+        lowerer.items(&items);
     }
     lowerer.link();
     lowerer.callables()
@@ -237,12 +248,10 @@ struct Lowerer<'s, 'w> {
 
 impl<'s> Lowerer<'s, '_> {
     /// The functions of a file. Their bodies are kept while the file is lowered.
-    fn file(&mut self, sources: &'s Sources, file: FileId) {
-        let tokens = crate::preprocess::preprocess(sources, file, self.sink);
-        let items = crate::parser::parse(tokens, self.sink);
+    fn items(&mut self, items: &[Item<'s>]) {
         self.scopes = vec![FxHashMap::default()];
         let mut bodies = Vec::new();
-        for item in &items {
+        for item in items {
             let done = match item {
                 Item::Function(f) => self.signature(f.storage, &f.specifier, &f.declarator).map(|id| {
                     self.functions[id].source = Some(templates::Source::Function(f.clone()));
@@ -587,7 +596,10 @@ impl<'s> Lowerer<'s, '_> {
         self.rest_is_cheap = true;
         self.uses = function.has_lanes.then(|| uses::Uses::of(&function.body));
         let mask = simd.map(|_| params.remove(0));
-        self.begin_lanes(simd, mask, &types, result);
+        // `simd(1)`: lanes cannot return one by one, and values may have any numbers of lanes.
+        let is_scalar = simd.is_none() && function.specifier.simd.is_some();
+        let (of_params, of_result) = if is_scalar { (&[][..], Types::VOID) } else { (&types[..], result) };
+        self.begin_lanes(simd, mask, of_params, of_result);
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
             let Some(name) = declarator.name else { continue };
             self.w.set_origin(name.span);

@@ -431,7 +431,7 @@ impl<'s> Preprocessor<'s, '_> {
         let name = rest[0].text.trim_matches('"');
         let path = header_path(self.sources.name(line.span.file), name);
         let path = path.to_string_lossy();
-        if path.ends_with(crate::ENDING) {
+        if crate::ENDINGS.iter().any(|ending| path.ends_with(ending)) {
             return Err(Box::new(sierra_preprocessor::program(line.span)));
         }
         let Some(at) = self.sources.names().position(|n| *n == path) else {

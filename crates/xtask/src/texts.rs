@@ -18,7 +18,7 @@
 //! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`, which also leaves out engines) |
 //! | a file with `.residual`, `.explain`, `.lanes`, `.kernels` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, also with `--vector` and `--kernels`, the whole output |
 //!
-//! Programs in Sierra, files `.sierra`, have the same lines. Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
+//! Programs in Sierra and VecImp, files `.sierra` and `.vecimp`, have the same lines. Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
 //! after `; ---` the expected IR or the messages of the pass. `; test PASS WORD…` says what else the pass depends on: `host` (kernels
 //! run there), checks, a device's back end. The expected text is that which `x bless` writes, like the files of the last row. For `; test run`, see
 //! [`crate::evaluate`].
@@ -88,7 +88,7 @@ impl Run {
 /// The ways in which a file is tested.
 fn runs(path: &Path, text: &str, tier: Tier) -> Vec<Run> {
     let mut runs = Vec::new();
-    let is_program = path.extension().is_some_and(|e| e == "impala" || e == "sierra");
+    let is_program = path.extension().is_some_and(|e| e == "impala" || e == "sierra" || e == "vecimp");
     if is_program && !is_of_diagnostics(path, text) {
         if !testing::find(&shown(path), text).tests.is_empty() || expected_output(text).is_some() {
             runs.extend(engines(tier).map(|e| Run::Engine(e, None)));
@@ -296,7 +296,10 @@ pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
             collect(&path, files);
         } else if path.ends_with("lib/std/src/prelude.impala") {
             continue;
-        } else if path.extension().is_some_and(|e| ["impala", "ir", "md", "sierra"].iter().any(|known| e == *known)) {
+        } else if path
+            .extension()
+            .is_some_and(|e| ["impala", "ir", "md", "sierra", "vecimp"].iter().any(|known| e == *known))
+        {
             files.push(path);
         }
     }

@@ -41,3 +41,25 @@ pub fn varying(span: Span, found: &str, expected: &str) -> Diagnostic {
     Diagnostic::error("sierra-lanes", span, format!("found `{found}`, which has lanes, expected `{expected}`"))
         .hint("`extract(v, i)` is one of them")
 }
+
+/// In VecImp.
+pub fn not_assignable(span: Span, found: &str, expected: &str, mode: u32) -> Diagnostic {
+    let place = if mode == 1 { String::new() } else { format!(" in SIMD mode of {mode} lanes") };
+    Diagnostic::error("sierra-lanes", span, format!("a `{found}` cannot become a `{expected}`{place}"))
+}
+
+/// In VecImp: an element of `{a, b}`.
+pub fn vector(span: Span, found: &str, expected: &str) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("found `{found}` as one lane, expected `{expected}`"))
+}
+
+/// In VecImp: a call of a function that has another current length.
+pub fn callee(span: Span, name: &str, found: u32, expected: u32) -> Diagnostic {
+    let message = format!("`{name}` is declared `simd({found})`, and called in SIMD mode of {expected} lanes");
+    Diagnostic::error("sierra-lanes", span, message).hint(format!("declare it `simd({expected})`"))
+}
+
+/// In PolyVecImp: no length of a variable or a result fits both.
+pub fn conflict(span: Span, one: u32, other: u32) -> Diagnostic {
+    Diagnostic::error("sierra-lanes", span, format!("values with {one} and with {other} lanes meet here"))
+}

@@ -137,3 +137,9 @@ pub fn not_deduced(span: Span) -> Diagnostic {
     Diagnostic::error("sierra-type", span, "nothing says which type `auto` is")
         .hint("it is that of the value of a variable in a function: `auto n = f();`")
 }
+
+/// In VecImp: behind it nothing would know which lanes have returned.
+pub fn inner_return(span: Span) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, "`return` ends a function, and neither a branch nor the body of a loop")
+        .hint("assign the value to a variable, and return that at the end")
+}

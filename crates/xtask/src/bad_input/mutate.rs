@@ -41,6 +41,9 @@ const SIERRA: &str = "void bool char short int long signed unsigned float double
     == != < <= > >= = += -= <<= ++ -- 0 1 0x7fu 2147483648 1.5 1.5f 1e999 'a' \"text\" print sqrt min goto template typename < T > union operator operator+ constexpr varying (4) simd \
     current_mask scalar int& (*f)(int) .x= [1]= #define #undef #if #ifdef #else #endif #include extern \"C\" # // /* */ \" ' \\ ä";
 
+const VECIMP: &str = "bool int float varying simd const if else for while do break continue skip return true false f g x y main ( ) { } , ; = & | ^ ! + - * / % \
+    == != < <= > >= 0 1 4 64 65 2147483648 1.5 4.f 1e999 # // /* */ ä";
+
 impl Corpus {
     /// The programs that are made for this purpose, and others.
     pub fn new(from: From) -> Corpus {
@@ -52,7 +55,7 @@ impl Corpus {
             Language { ending, tokens, programs, n_own: own.len() }
         };
         let other = |ending, tokens| {
-            let folders = ["crates/staging/tests", "bench/staging", "tests/run/sierra", "tests/ui"];
+            let folders = ["crates/staging/tests", "bench/staging", "tests/run/sierra", "tests/run/vecimp", "tests/ui"];
             language(ending, tokens, &[], super::programs(&folders, ending))
         };
         let languages = match from {
@@ -60,7 +63,12 @@ impl Corpus {
             From::Impala => {
                 vec![language("impala", TOKENS, &own, super::programs(&["tests", "examples", "lib"], "impala"))]
             }
-            From::Other => vec![other("deepcps", DEEPCPS), other("stagedc", STAGED_C), other("sierra", SIERRA)],
+            From::Other => vec![
+                other("deepcps", DEEPCPS),
+                other("stagedc", STAGED_C),
+                other("sierra", SIERRA),
+                other("vecimp", VECIMP),
+            ],
         };
         Corpus { languages }
     }

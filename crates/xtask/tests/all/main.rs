@@ -37,4 +37,5 @@ mod testing;
 mod tune;
 mod undefined;
 mod usage;
+mod vecimp;
 mod watch;
