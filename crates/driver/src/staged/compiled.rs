@@ -78,10 +78,10 @@ pub(crate) fn symbols() -> [(&'static str, usize); 3] {
     }
     extern "C" fn compile(site: i32) -> u64 {
         let values = VALUES.take();
-        made(site, values).unwrap_or_else(ended) as u64
+        made(site, values).unwrap_or_else(|report| ended(&report)) as u64
     }
     extern "C" fn no_code() {
-        ended(Report::default().report(bug::error(Span::NONE, "a function that is not code is called")));
+        ended(&Report::default().report(bug::error(Span::NONE, "a function that is not code is called")));
     }
     let [of_value, of_site] = COMPILE;
     [
@@ -91,7 +91,7 @@ pub(crate) fn symbols() -> [(&'static str, usize); 3] {
     ]
 }
 
-fn ended(report: Failed) -> usize {
+fn ended(report: &Report) -> usize {
     nyala_runtime::nyala_flush();
     eprint!("{}", report.render(false));
     // A host that calls the program goes on.

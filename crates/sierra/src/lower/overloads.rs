@@ -90,7 +90,7 @@ impl<'s> Lowerer<'s, '_> {
         // One is better if no argument is farther, and one is nearer.
         let is_better = |a: &Fitting, b: &Fitting| {
             let pairs = || a.ranks.iter().zip(&b.ranks);
-            let is_instance = a.is_instance < b.is_instance;
+            let is_instance = !a.is_instance & b.is_instance;
             pairs().all(|(x, y)| x <= y) && (pairs().any(|(x, y)| x < y) || is_instance)
         };
         let best = (0..all.len()).find(|&i| (0..all.len()).all(|k| i == k || is_better(&all[i], &all[k])));

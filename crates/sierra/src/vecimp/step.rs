@@ -52,7 +52,7 @@ pub fn run(
         if let Some(value) = term.as_value() {
             return Ok(value.clone());
         }
-        let rule = machine.expr(&vec![true], &mut term)?;
+        let rule = machine.expr(&[true], &mut term)?;
         observe(rule, &machine.state, &term);
     }
     Err(Stop::Limit)

@@ -43,7 +43,7 @@ fn headers_of_impala_are_included() {
     );
     let header = folder.write("lib.h", "");
     std::fs::remove_file(&header).unwrap();
-    let made = run(&["build", "-o", header.to_str().unwrap()], &[library.clone()]);
+    let made = run(&["build", "-o", header.to_str().unwrap()], std::slice::from_ref(&library));
     assert!(made.status.success(), "{}", stderr(&made));
     let text = "#include \"lib.h\"\nint main() {\n    P a = {2, 3}, b = make(4);\n    float v[1] = {10};\n    int n = 0;\n    set(&n);\n\
                 print(\"% % %\", dot(a, &b, v), b.y, n);\n    return 0;\n}\n";

@@ -78,7 +78,8 @@ impl Maker {
             1 => {
                 let (name, other) = (self.below(self.floats.len()), self.below(self.floats.len()));
                 let (name, other) = (self.floats[name].clone(), self.floats[other].clone());
-                self.text += &format!("{name} = {other} * 0.5f + {};\n", self.expr(vars, 1));
+                let value = self.expr(vars, 1);
+                self.text += &format!("{name} = {other} * 0.5f + {value};\n");
             }
             _ => {
                 self.n_names += 1;
@@ -113,12 +114,14 @@ impl Maker {
                 }
                 4 | 5 => self.float_statement(&mut vars),
                 6 => {
-                    self.text += &format!("switch (({}) & 3) {{\n", self.expr(&vars, 1));
+                    let value = self.expr(&vars, 1);
+                    self.text += &format!("switch (({value}) & 3) {{\n");
                     for n in 0..2 + self.below(3) {
                         self.text += &if n == 3 { "default:\n".to_string() } else { format!("case {n}: {{\n") };
                         self.text += if n == 3 { "{\n" } else { "" };
                         self.statements(&vars, depth - 1, in_loop);
-                        self.text += ["}\n", "}\nbreak;\n"][self.below(2)];
+                        let end = ["}\n", "}\nbreak;\n"][self.below(2)];
+                        self.text += end;
                     }
                     self.text += "}\n";
                 }

@@ -303,7 +303,7 @@ fn program(seed: u64, n_groups: usize) -> String {
 #[test]
 fn functions_that_are_made_have_the_same_results() {
     let folder = Folder::new("staged-c-compiled");
-    let path = folder.write("program.stagedc", &program(51, 3));
+    let path = folder.write("program.stagedc", program(51, 3));
     let [made, general] = ["jit", "interp"].map(|engine| {
         let output = nyala(&["run".as_ref(), "--engine".as_ref(), engine.as_ref(), path.as_os_str()], 60);
         assert_eq!(output.status.code(), Some(0), "{engine}: {}", stderr(&output));
