@@ -48,7 +48,6 @@ def oldest_glibc(files):
     return max((int(major), int(minor)) for found in asked for major, minor in found)
 
 
-
 def version():
     return tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 

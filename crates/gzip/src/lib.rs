@@ -124,7 +124,7 @@ pub unsafe extern "C" fn nyala_gzip_read(handle: *mut Handle, to: *mut u8, room:
     }
 }
 
-/// What was wrong, as a string that stays until the next call.
+/// The message of the last error, as a string that stays until the next call.
 ///
 /// # Safety
 /// The handle is one of `nyala_gzip_open`.

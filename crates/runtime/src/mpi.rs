@@ -93,7 +93,7 @@ const FIRST_OPERATION: usize = FIRST_TYPE + N_TYPES;
 const N_OPERATIONS: usize = 4;
 const N_HANDLES: usize = FIRST_OPERATION + N_OPERATIONS;
 
-/// The same in all libraries: a thread at a time calls MPI, whichever it is; no group of `split`.
+/// `MPI_THREAD_SERIALIZED`, one thread at a time calls MPI, and `MPI_UNDEFINED`, no group of `split`: both libraries have these numbers.
 const SERIALIZED: c_int = 2;
 const UNDEFINED: c_int = -32766;
 /// At most so many bytes are written as a text, by all libraries.
@@ -304,7 +304,7 @@ fn count(n: i64) -> c_int {
     })
 }
 
-/// What is known of a message, as the library `mpi` declares it.
+/// Source, tag and size of a message, as the library `mpi` declares them.
 #[repr(C)]
 pub struct Received {
     bytes: i64,

@@ -105,7 +105,7 @@ enum Entity {
     Type(Ty),
     /// A reference in each lane: a place in [`Lowerer::lane_references`].
     Lanes(usize),
-    /// Of structs.
+    /// A template of structs.
     Template(usize),
 }
 
@@ -215,7 +215,7 @@ struct Lowerer<'s, 'w> {
     structs_of_files: FxHashMap<(Span, &'s str), Ty>,
     pointers: pointers::Pointers,
     templates: templates::Templates<'s>,
-    /// Of a function with lanes: where it reads its variables.
+    /// Where a function with lanes reads its variables.
     uses: Option<uses::Uses<'s>>,
     /// The statements around the code that matter to lanes.
     around: Vec<uses::Around>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// All parts begin at a multiple of this.
 const ALIGN: u64 = 256;
 
-/// What is free of an allocation: offsets and sizes. No two ranges touch.
+/// The free ranges of an allocation: offsets and sizes. No two of them touch.
 pub(super) struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {

@@ -329,6 +329,26 @@ fn innermost_loops(assembly: &str) -> Vec<Vec<&str>> {
 }
 
 /// The sums of a tile of lesson 20 are in registers: its inner loop has a multiply-add for each, and only loads elements of A and B.
+/// Lanes whose numbers another vector has are permuted by one instruction, not by way of memory; so `sort` does.
+#[test]
+fn lanes_are_permuted_in_registers() {
+    let folder = Folder::new("permuted lanes");
+    let program = |ty: &str, n: u32| {
+        format!(
+            "extern \"C\" {{ fn rv_shuffle[T](T, i32) -> T; }}\n\
+             extern fn f(from: &[{ty}], to: &mut [{ty}], at: &[i32]) -> () {{\n\
+             for i in vectorize({n}, 0, {n}) {{ to(i) = rv_shuffle[{ty}](from(i), at(i)) }}\n\
+             }}\n"
+        )
+    };
+    for (ty, n) in [("i32", 8), ("f32", 8), ("i64", 4), ("f64", 4)] {
+        let file = folder.write("p.impala", program(ty, n));
+        let args = ["emit", "--stage", "asm", "--target", "x86_64-unknown-linux-gnu", "--cpu", "x86-64-v3"];
+        let (text, err) = said(&file, &args);
+        assert!(text.contains("vperm") && !text.contains("%rsp"), "{ty}: {text}{err}");
+    }
+}
+
 #[test]
 fn tiles_fit_into_registers() {
     let lesson = crate::common::root().join("examples/20_matrix_product.impala");
