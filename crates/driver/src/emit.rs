@@ -395,6 +395,7 @@ pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
     if let Some(flat) = FLAT.iter().find(|p| p.name == pass) {
         let text: String = text.lines().filter(|l| !l.starts_with(';')).map(|l| format!("{l}\n")).collect();
         let mut module = nyala_flat::read(&text).map_err(|e| format!("{e:?}"))?;
+        module.set_target(options.target());
         // Places that passes can speak of: the text has none.
         let insts = module.funcs.iter_mut().flat_map(|f| &mut f.blocks).flat_map(|b| &mut b.insts);
         insts.enumerate().for_each(|(i, inst)| inst.span = Span::new(FileId(0), i, i + 1));
