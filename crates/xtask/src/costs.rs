@@ -23,7 +23,7 @@ pub const LISTED: f64 = 0.25;
 /// The cost in units from which on a run is shared, and the cost that a share should have.
 const SHARED: f64 = 0.5;
 /// A run of one engine among several that costs more units in the gate is not in it.
-const MOST_OF_ONE: f64 = 1.0;
+const MOST_OF_ONE: f64 = 0.6;
 /// A run that nothing else stands for (the interpreter, the last native engine, expected outputs) is not in the gate if it costs
 /// more units.
 const MOST_OF_LAST: f64 = 2.5;
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(part(4.9, 9), Part::OneIn(9));
         assert_eq!(part(4.9, 99), Part::OneIn(10));
         assert_eq!(part(4.9, 1), Part::Whole);
-        assert!(fits(2.0, true) && !fits(2.0, false) && !fits(3.0, true));
+        assert!(fits(2.0, true) && !fits(0.7, false) && !fits(3.0, true));
         let line = Line { whole: 9.0, part: Part::OneIn(4), gate: 2.0 };
         assert_eq!(judge(Some(line), 3.9), Verdict::Fine);
         assert!(matches!(judge(Some(line), 4.1), Verdict::Notable(_)));
