@@ -301,7 +301,7 @@ impl FrontEnd {
         trees.report.libraries = all_libraries.filter_map(|m| m.file).collect();
         let mut report = trees.report.clone();
         let staged = staged::check(&mut report);
-        sierra::check(&mut report);
+        sierra::check(&mut report, &options);
         let (shelves, known) = (trees.shelves.clone(), trees.exports.clone());
         let exports = move || known.get_or_init(|| libraries::exports(&shelves)).clone();
         let checked = report.time(

@@ -29,6 +29,8 @@ pub struct Options {
     pub more_cpus: Vec<String>,
     /// Width in bits of the vectors that LLVM uses for plain loops (`--prefer-vector-width`).
     pub vector_width: Option<u32>,
+    /// The lanes of a gang of ISPC's programs (`--lanes`); `None`: the floats that a register of the CPU holds.
+    pub lanes: Option<u32>,
     /// Emit debug information (`-g`): functions, also unfolded ones, lines, variables. Code may differ a little.
     pub debug: bool,
     /// Names of statics and the initializers they get instead of their own (`-D`).
@@ -109,6 +111,7 @@ impl Default for Options {
             cpu: None,
             more_cpus: Vec::new(),
             vector_width: None,
+            lanes: None,
             debug: false,
             defines: Vec::new(),
             tuned: None,

@@ -21,6 +21,14 @@ pub(crate) fn is_program(sources: &Sources, file: FileId) -> bool {
     is_sierra(name) && sources.names().position(|n| n == name) == Some(file.idx())
 }
 
+/// The lanes of a gang where nothing depends on them.
+const DEFAULT_GANG: u32 = 8;
+
+/// The lanes of a gang of ISPC's programs: as many floats as a register of the processor holds.
+fn gang(options: &Options) -> u32 {
+    options.lanes.unwrap_or(options.target().vector_bits / 32)
+}
+
 fn files(sources: &Sources) -> Vec<FileId> {
     (0..sources.names().count()).map(FileId::from_idx).filter(|&file| is_program(sources, file)).collect()
 }
@@ -55,16 +63,18 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     let file = sources.add(name, text);
     add_headers(&mut sources, file, &crate::files::read);
     // Faults are reported when the program is compiled.
-    let callables = nyala_sierra::lower(&sources, &files(&sources), false, &mut World::new(), &mut Sink::default());
+    let callables =
+        nyala_sierra::lower(&sources, &files(&sources), false, DEFAULT_GANG, &mut World::new(), &mut Sink::default());
     let own = callables.into_iter().filter(|c| c.place.file == file);
     own.map(|c| (sources.line_col(c.place).0, c)).collect()
 }
 
 /// Reports what is wrong with grammar, names and types.
-pub(crate) fn check(report: &mut Report) {
+pub(crate) fn check(report: &mut Report, options: &Options) {
     let files = files(&report.sources);
     if !files.is_empty() {
-        nyala_sierra::lower(&report.sources, &files, false, &mut World::new(), &mut report.sink);
+        let gang = gang(options);
+        nyala_sierra::lower(&report.sources, &files, false, gang, &mut World::new(), &mut report.sink);
     }
 }
 
@@ -72,7 +82,7 @@ pub(crate) fn check(report: &mut Report) {
 pub(crate) fn lower(report: &mut Report, options: &Options, world: &mut World) {
     let files = files(&report.sources);
     if !files.is_empty() {
-        nyala_sierra::lower(&report.sources, &files, options.wrap, world, &mut report.sink);
+        nyala_sierra::lower(&report.sources, &files, options.wrap, gang(options), world, &mut report.sink);
     }
 }
 

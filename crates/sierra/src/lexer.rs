@@ -162,7 +162,13 @@ fn number(bytes: &[u8]) -> (usize, Kind) {
     let is_hex = at(0) == b'0' && matches!(at(1), b'x' | b'X');
     loop {
         match at(pos) {
-            b'.' if !is_hex => kind = Kind::Float,
+            // `0...n`
+            b'.' if at(pos + 1) == b'.' => return (pos, kind),
+            b'.' => kind = Kind::Float,
+            b'p' | b'P' if is_hex => {
+                kind = Kind::Float;
+                pos += usize::from(matches!(at(pos + 1), b'+' | b'-'));
+            }
             b'e' | b'E' if !is_hex && (at(pos + 1).is_ascii_digit() || matches!(at(pos + 1), b'+' | b'-')) => {
                 kind = Kind::Float;
                 pos += usize::from(matches!(at(pos + 1), b'+' | b'-'));

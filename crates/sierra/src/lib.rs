@@ -31,4 +31,7 @@ pub mod vecimp;
 pub use lower::{Callable, lower};
 
 /// The endings of files in the language, and in VecImp.
-pub const ENDINGS: [&str; 2] = [".sierra", vecimp::ENDING];
+pub const ENDINGS: [&str; 3] = [".sierra", vecimp::ENDING, ISPC_ENDING];
+
+/// That of ISPC's dialect.
+pub const ISPC_ENDING: &str = ".ispc";

@@ -12,11 +12,14 @@ mod conversions;
 mod exprs;
 mod initializers;
 mod intrinsics;
+mod ispc;
 mod lanes;
+mod library;
 mod link;
 mod operators;
 mod overloads;
 mod pointers;
+mod shorts;
 mod specified;
 mod statements;
 mod templates;
@@ -39,8 +42,16 @@ pub struct Callable {
     pub signature: String,
 }
 
-/// Adds what files in Sierra have to `world`; signed arithmetic may wrap around. Returns the functions that are exported.
-pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World, sink: &mut Sink) -> Vec<Callable> {
+/// Adds what files in Sierra have to `world`; signed arithmetic may wrap around, and a gang of ISPC's programs has `gang` lanes. Returns the functions that
+/// are exported.
+pub fn lower(
+    sources: &Sources,
+    files: &[FileId],
+    wrap: bool,
+    gang: u32,
+    world: &mut World,
+    sink: &mut Sink,
+) -> Vec<Callable> {
     // The trees of those in VecImp have their names.
     let is_vecimp = |file| sources.name(file).ends_with(vecimp::ENDING);
     let of_vecimp = |&file: &FileId| is_vecimp(file).then(|| vecimp::program(file, sources.text(file), sink));
@@ -48,6 +59,9 @@ pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World,
     let mut lowerer = Lowerer {
         w: world,
         sink,
+        sources,
+        gang: gang.clamp(2, lanes::MAX_LANES as u32),
+        is_ispc: false,
         wrap,
         types: Types::new(),
         scopes: Vec::new(),
@@ -77,10 +91,16 @@ pub fn lower(sources: &Sources, files: &[FileId], wrap: bool, world: &mut World,
         lane_references: Vec::new(),
     };
     for (&file, program) in files.iter().zip(&programs) {
+        let is_ispc = sources.name(file).ends_with(crate::ISPC_ENDING);
         let items = match program {
             Some(program) => vecimp::translate(program),
-            None => crate::parser::parse(crate::preprocess::preprocess(sources, file, lowerer.sink), lowerer.sink),
+            None => {
+                let macros = if is_ispc { ispc::macros(lowerer.gang) } else { Vec::new() };
+                let tokens = crate::preprocess::preprocess(sources, file, &macros, lowerer.sink);
+                crate::parser::parse(tokens, is_ispc, lowerer.sink)
+            }
         };
+        (lowerer.is_ispc, lowerer.types.is_ispc) = (is_ispc, is_ispc);
         // VecImp's numbers do.
         lowerer.wrap = wrap || program.is_some();
         lowerer.items(&items);
@@ -131,6 +151,13 @@ struct Function<'s> {
     simd: Option<u32>,
     k: Cont,
     is_defined: bool,
+    /// It is of ISPC's dialect, and not for other code.
+    is_own: bool,
+    of_ispc: bool,
+    /// Its last parameters are the numbers of the task.
+    is_task: bool,
+    /// What parameters are without an argument.
+    defaults: Vec<Option<std::rc::Rc<Expr<'s>>>>,
 }
 
 /// A variable that all files know.
@@ -192,6 +219,8 @@ struct Targets {
     region: Option<Cont>,
     /// In SIMD mode: the address of the mask of lanes that have continued, in the loop around.
     continued: Option<Val>,
+    /// No lane may leave it by `break` or `return`.
+    is_foreach: bool,
 }
 
 type Lowered<T> = Result<T, Box<Diagnostic>>;
@@ -199,6 +228,10 @@ type Lowered<T> = Result<T, Box<Diagnostic>>;
 struct Lowerer<'s, 'w> {
     w: &'w mut World,
     sink: &'w mut Sink,
+    sources: &'s Sources,
+    /// The lanes of a gang, and whether the file is of ISPC's dialect.
+    gang: u32,
+    is_ispc: bool,
     /// Signed arithmetic is modulo 2ⁿ.
     wrap: bool,
     types: Types,
@@ -409,7 +442,7 @@ impl<'s> Lowerer<'s, '_> {
         let (Some(name), Some(declared)) = (declarator.name, &declarator.params) else {
             return Err(Box::new(sierra_syntax::unexpected(declarator.span, "", "a function")));
         };
-        let (found, names) = self.signature_type(base, specifier, declarator, declared)?;
+        let (found, names) = self.signature_type(storage, base, specifier, declarator, declared)?;
         let is_static = storage == Storage::Static;
         let is_c = storage == Storage::ExternC;
         let set = match self.scopes.first().and_then(|s| s.get(name.text)) {
@@ -432,6 +465,9 @@ impl<'s> Lowerer<'s, '_> {
             None => self.new_function(name.text, name.span, found, &names, is_static),
         };
         self.functions[id].is_c |= is_c;
+        if self.is_ispc {
+            self.note_ispc(id, storage, specifier, declared);
+        }
         if known.is_none() && !is_static {
             self.symbols.entry(name.text).or_default().push(id);
         }
@@ -445,6 +481,7 @@ impl<'s> Lowerer<'s, '_> {
     /// The types of a function, and the names of its parameters in the graph.
     fn signature_type(
         &mut self,
+        storage: Storage,
         base: Ty,
         specifier: &Specifier<'s>,
         declarator: &Declarator<'s>,
@@ -453,7 +490,7 @@ impl<'s> Lowerer<'s, '_> {
         let result = self.declared_type(base, specifier.is_const, declarator)?;
         let simd = match &specifier.simd {
             Some(n) => Some(self.length(n)?).filter(|n| *n > 1),
-            None => None,
+            None => self.mode_of_gang(storage, specifier),
         };
         if result != Types::VOID {
             self.complete(result, declarator.span)?;
@@ -464,6 +501,10 @@ impl<'s> Lowerer<'s, '_> {
             let base = self.specified(specifier)?;
             params.push(self.param_type(base, specifier.is_const, declarator)?);
             names.push(declarator.name.map_or("x", |n| n.text));
+        }
+        if specifier.words.is_task {
+            params.extend([self.types.prim(Prim::I32); ispc::TASK.len()]);
+            names.extend(ispc::TASK);
         }
         names.push("return");
         if simd.is_some() {
@@ -501,6 +542,10 @@ impl<'s> Lowerer<'s, '_> {
             simd,
             k,
             is_defined,
+            is_own: false,
+            of_ispc: self.is_ispc,
+            is_task: false,
+            defaults: Vec::new(),
         });
         self.functions.len() - 1
     }
@@ -551,7 +596,7 @@ impl<'s> Lowerer<'s, '_> {
                 hint,
             )));
         }
-        let mut ty = base;
+        let mut ty = self.rated(base, declarator)?;
         let mut target_is_const = is_const;
         for (is_const, varying) in &declarator.pointers {
             ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
@@ -613,6 +658,10 @@ impl<'s> Lowerer<'s, '_> {
             let is_const = declarator.lengths.is_empty() && Self::is_const(specifier, declarator);
             self.declare(name, Entity::Variable(Variable { address, ty: types[i], is_const }))?;
         }
+        if self.functions[id].is_task {
+            let n = params.len().saturating_sub(1 + ispc::TASK.len());
+            self.declare_task(&params[n..n + ispc::TASK.len()], name.span)?;
+        }
         self.statements(&function.body);
         self.w.set_origin(function.end);
         self.end_of_function(name.text);
@@ -629,7 +678,8 @@ impl<'s> Lowerer<'s, '_> {
             _ => self.types.lanes(ty),
         };
         let of_types = params.iter().chain([&result]).find_map(|&ty| lanes(ty));
-        let Some(n) = simd.or(of_types) else { return };
+        let of_gang = Some(self.gang).filter(|n| self.is_ispc && *n > 1);
+        let Some(n) = simd.or(of_gang).or(of_types) else { return };
         let all = self.all_lanes(n, true);
         let none = self.all_lanes(n, false);
         let mask = mask.map_or(all, |bools| self.mask_of_bools(bools));
@@ -669,7 +719,11 @@ impl<'s> Lowerer<'s, '_> {
     fn callables(&self) -> Vec<Callable> {
         let mut found = Vec::new();
         let is_known = |f: &Function<'s>| f.is_c || self.symbols.get(&*f.name).is_none_or(|ids| ids.len() < 2);
-        for f in self.functions.iter().filter(|f| f.is_defined && !f.is_static && f.name != "main" && is_known(f)) {
+        for f in self
+            .functions
+            .iter()
+            .filter(|f| f.is_defined && !f.is_static && !f.is_own && f.name != "main" && is_known(f))
+        {
             let params: Option<Vec<String>> = f.params.iter().map(|&ty| self.types.impala(ty)).collect();
             let result = if f.result == Types::VOID { Some("()".into()) } else { self.types.impala(f.result) };
             if let (Some(params), Some(result)) = (params, result) {

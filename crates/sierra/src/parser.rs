@@ -26,6 +26,7 @@
 
 mod declarators;
 mod exprs;
+mod ispc;
 mod templates;
 
 use crate::diagnostics::sierra_syntax;
@@ -144,6 +145,8 @@ const INTS: [(&str, Prim); 17] = [
 enum Role {
     Value,
     Type,
+    /// A type that says itself whether it has lanes, in ISPC's dialect.
+    BoundType,
     /// Of a struct, or of a function.
     TypeTemplate,
     Template,
@@ -159,19 +162,22 @@ struct Parser<'s> {
     scopes: Vec<FxHashMap<&'s str, Role>>,
     /// Blocks behind `extern "C"` that are open.
     n_blocks: u32,
+    /// The dialect is that of ISPC's programs.
+    is_ispc: bool,
 }
 
 /// The value behind `#if`, of tokens that end with `End`.
 pub(crate) fn parse_condition<'s>(tokens: Vec<Token<'s>>) -> Parsed<Expr<'s>> {
-    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes: vec![FxHashMap::default()], n_blocks: 0 };
+    let scopes = vec![FxHashMap::default()];
+    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, is_ispc: false };
     let condition = parser.expression()?;
     if parser.token().kind == Kind::End { Ok(condition) } else { Err(parser.unexpected("the end of the line")) }
 }
 
 /// The items of a file's tokens. What is wrong with its grammar is reported.
-pub fn parse<'s>(tokens: Vec<Token<'s>>, sink: &mut Sink) -> Vec<Item<'s>> {
+pub fn parse<'s>(tokens: Vec<Token<'s>>, is_ispc: bool, sink: &mut Sink) -> Vec<Item<'s>> {
     let scopes = vec![FxHashMap::default()];
-    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0 };
+    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, is_ispc };
     let mut items = Vec::new();
     while parser.token().kind != Kind::End {
         match parser.item() {
@@ -231,7 +237,7 @@ impl<'s> Parser<'s> {
 
     fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
         let token = self.token();
-        if let Some((_, what, hint)) = MISSING.iter().find(|m| m.0 == token.text) {
+        if let Some((_, what, hint)) = MISSING.iter().find(|m| m.0 == token.text && self.is_keyword(m.0)) {
             return Box::new(limitation::not_supported(token.span, what, hint));
         }
         Box::new(sierra_syntax::unexpected(token.span, token.text, expected))
@@ -250,7 +256,7 @@ impl<'s> Parser<'s> {
 
     fn name(&mut self, what: &str) -> Parsed<Name<'s>> {
         let token = self.token();
-        if token.kind != Kind::Name || KEYWORDS.contains(&token.text) {
+        if token.kind != Kind::Name || self.is_keyword(token.text) {
             return Err(self.unexpected(what));
         }
         self.pos += 1;
@@ -297,14 +303,20 @@ impl<'s> Parser<'s> {
             "varying",
             "simd",
         ];
-        token.kind == Kind::Name
-            && (WORDS.contains(&token.text) || token.text == "inline" || self.is_type_name(token.text))
+        if token.kind != Kind::Name {
+            return false;
+        }
+        let is_word = WORDS.contains(&token.text) && self.is_keyword(token.text);
+        is_word
+            || token.text == "inline"
+            || self.is_type_name(token.text)
+            || self.is_ispc && ispc::begins_type(token.text)
     }
 
     fn is_type_name(&self, name: &str) -> bool {
         match self.role(name) {
-            Some(role) => matches!(role, Role::Type | Role::TypeTemplate),
-            None => INTS.iter().any(|i| i.0 == name),
+            Some(role) => matches!(role, Role::Type | Role::BoundType | Role::TypeTemplate),
+            None => self.int_name(name).is_some(),
         }
     }
 
@@ -339,7 +351,8 @@ impl<'s> Parser<'s> {
         if self.eat(";") {
             return Ok(Some(Item::Declaration(Declaration { storage, specifier, declared: Vec::new() })));
         }
-        let declarator = self.declarator(true)?;
+        let mut declarator = self.declarator(true)?;
+        self.rate(&specifier, storage == Storage::Typedef, &mut declarator);
         if declarator.params.is_some() && self.is("{") {
             if let Some(name) = declarator.name
                 && self.role(name.text) != Some(Role::Template)
@@ -348,7 +361,7 @@ impl<'s> Parser<'s> {
             }
             return self.function(storage, specifier, declarator).map(|f| Some(Item::Function(f.into())));
         }
-        self.declaration_of(storage, specifier, declarator).map(|d| Some(Item::Declaration(d)))
+        self.declaration_of(storage, specifier, declarator, false).map(|d| Some(Item::Declaration(d)))
     }
 
     /// The body of a function.
@@ -367,18 +380,21 @@ impl<'s> Parser<'s> {
             let end = p.expect("}")?;
             let params = declarator.params.iter().flatten();
             let has_lanes = params.into_iter().any(|(s, _)| s.varying.is_some())
+                || p.is_ispc
                 || p.tokens[start..p.pos].iter().any(|t| t.text == "varying");
             Ok(Function { storage, specifier, declarator, body, has_lanes, end })
         })
     }
 
-    fn declaration(&mut self) -> Parsed<Declaration<'s>> {
+    /// Of a struct's fields, or of variables.
+    fn declaration(&mut self, is_field: bool) -> Parsed<Declaration<'s>> {
         let (storage, specifier) = self.specifiers()?;
         if self.eat(";") {
             return Ok(Declaration { storage, specifier, declared: Vec::new() });
         }
-        let declarator = self.declarator(true)?;
-        self.declaration_of(storage, specifier, declarator)
+        let mut declarator = self.declarator(true)?;
+        self.rate(&specifier, storage == Storage::Typedef || is_field, &mut declarator);
+        self.declaration_of(storage, specifier, declarator, is_field)
     }
 
     /// The rest of a declaration behind its first declarator.
@@ -387,12 +403,14 @@ impl<'s> Parser<'s> {
         storage: Storage,
         specifier: Specifier<'s>,
         first: Declarator<'s>,
+        is_field: bool,
     ) -> Parsed<Declaration<'s>> {
         let mut declared = Vec::new();
         let mut declarator = first;
         loop {
             if let Some(name) = declarator.name {
-                self.declare(name.text, if storage == Storage::Typedef { Role::Type } else { Role::Value });
+                let of_type = if declarator.rates.is_bound { Role::BoundType } else { Role::Type };
+                self.declare(name.text, if storage == Storage::Typedef { of_type } else { Role::Value });
             }
             let init = if self.eat("=") { Some(self.init()?) } else { None };
             declared.push((declarator, init));
@@ -400,6 +418,7 @@ impl<'s> Parser<'s> {
                 break;
             }
             declarator = self.declarator(true)?;
+            self.rate(&specifier, storage == Storage::Typedef || is_field, &mut declarator);
         }
         self.expect(";")?;
         Ok(Declaration { storage, specifier, declared })
@@ -447,16 +466,26 @@ impl<'s> Parser<'s> {
         let mut base: Option<&str> = None;
         let mut kind = None;
         let mut lengths = [None, None];
+        let mut short = None;
+        let mut words = Words::default();
         loop {
             let token = self.token();
+            let is_open = kind.is_none() && base.is_none() && counts == [0; 4];
+            if self.is_ispc && !is_open && short.is_none() && self.eat("<") {
+                short = Some(Box::new(self.nested(Self::template_value)?));
+                self.expect(">")?;
+                continue;
+            }
             if token.kind != Kind::Name {
                 break;
             }
-            let is_open = kind.is_none() && base.is_none() && counts == [0; 4];
+            if self.is_ispc && self.word_of_ispc(token, &mut storage, &mut words, &mut lengths[0])? {
+                continue;
+            }
             match token.text {
                 "const" | "constexpr" => is_const = true,
                 "inline" | "uniform" => {}
-                word @ ("varying" | "simd") => {
+                word @ ("varying" | "simd") if !self.is_ispc => {
                     self.pos += 1;
                     lengths[usize::from(word == "simd")] = Some(Box::new(self.length()?));
                     continue;
@@ -472,7 +501,7 @@ impl<'s> Parser<'s> {
                 "float" if is_open => kind = Some(SpecifierKind::Prim(Prim::F32)),
                 "void" if is_open => kind = Some(SpecifierKind::Void),
                 "bool" if is_open => kind = Some(SpecifierKind::Prim(Prim::Bool)),
-                "auto" if is_open => kind = Some(SpecifierKind::Auto),
+                "auto" if is_open && !self.is_ispc => kind = Some(SpecifierKind::Auto),
                 "struct" | "union" if is_open => {
                     kind = Some(self.struct_specifier()?);
                     continue;
@@ -482,11 +511,21 @@ impl<'s> Parser<'s> {
                     continue;
                 }
                 "typename" if is_open => {}
+                // `unsigned int8`
+                name if kind.is_none()
+                    && base.is_none()
+                    && counts[2..] == [0; 2]
+                    && self.role(name).is_none()
+                    && let Some(int) = self.int_name(name).filter(|p| self.is_ispc && p.is_int()) =>
+                {
+                    kind = Some(SpecifierKind::Prim(if counts[1] > 0 { unsigned(int) } else { int }));
+                    counts = [0; 4];
+                }
                 name if is_open && self.is_type_name(name) => {
                     let role = self.role(name);
-                    let int = INTS.iter().find(|i| i.0 == name && role.is_none());
+                    let int = self.int_name(name).filter(|_| role.is_none());
                     kind = Some(match int {
-                        Some(int) => SpecifierKind::Prim(int.1),
+                        Some(int) => SpecifierKind::Prim(int),
                         None => {
                             self.pos += 1;
                             let args =
@@ -523,7 +562,7 @@ impl<'s> Parser<'s> {
             _ => return Err(Box::new(sierra_syntax::no_type(self.since(start)))),
         };
         let [varying, simd] = lengths;
-        Ok((storage, Specifier { kind, is_const, varying, simd, span: self.since(start) }))
+        Ok((storage, Specifier { kind, is_const, varying, simd, short, words, span: self.since(start) }))
     }
 
     /// `(n)` behind `varying` or `simd`.
@@ -551,7 +590,7 @@ impl<'s> Parser<'s> {
             // Names of fields are no names of types outside.
             p.scoped(|p| {
                 while !p.is("}") {
-                    fields.push(p.declaration()?);
+                    fields.push(p.declaration(true)?);
                 }
                 Ok(())
             })?;
@@ -611,6 +650,12 @@ impl<'s> Parser<'s> {
 
     fn statement_kind(&mut self) -> Parsed<StatementKind<'s>> {
         let token = self.token();
+        if self.is_ispc
+            && token.kind == Kind::Name
+            && let Some(found) = self.statement_of_ispc(token)?
+        {
+            return Ok(found);
+        }
         if token.kind == Kind::Name {
             match token.text {
                 "if" => return self.if_statement(),
@@ -648,7 +693,7 @@ impl<'s> Parser<'s> {
                     self.expect(":")?;
                     return Ok(StatementKind::Default);
                 }
-                "scalar" => {
+                "scalar" if !self.is_ispc => {
                     self.pos += 1;
                     let mut mask = None;
                     if self.eat("(") {
@@ -660,7 +705,7 @@ impl<'s> Parser<'s> {
                         Ok(StatementKind::Scalar(mask, Box::new(p.statement()?)))
                     });
                 }
-                "for_each_active" => {
+                "for_each_active" if !self.is_ispc => {
                     self.pos += 1;
                     self.expect("(")?;
                     let mask = self.name("a name for the mask")?;
@@ -672,7 +717,7 @@ impl<'s> Parser<'s> {
                         Ok(StatementKind::ForEachActive(mask, lane, Box::new(p.statement()?)))
                     });
                 }
-                "for_each_unique" => {
+                "for_each_unique" if !self.is_ispc => {
                     self.pos += 1;
                     self.expect("(")?;
                     let name = self.name("a name for the value")?;
@@ -705,7 +750,7 @@ impl<'s> Parser<'s> {
             return Ok(StatementKind::Empty);
         }
         if self.begins_declaration() {
-            return self.declaration().map(StatementKind::Declare);
+            return self.declaration(false).map(StatementKind::Declare);
         }
         let value = self.expression()?;
         self.expect(";")?;
@@ -729,13 +774,15 @@ impl<'s> Parser<'s> {
         }
         let mut arms = Vec::new();
         loop {
-            self.expect("if")?;
+            if !(self.is_ispc && self.eat("cif")) {
+                self.expect("if")?;
+            }
             let condition = self.condition()?;
             arms.push((condition, self.statement()?));
             if !self.eat("else") {
                 return Ok(StatementKind::If(arms, None));
             }
-            if !self.is("if") {
+            if !self.is("if") && !(self.is_ispc && self.is("cif")) {
                 let otherwise = self.statement()?;
                 return Ok(StatementKind::If(arms, Some(Box::new(otherwise))));
             }
@@ -748,7 +795,7 @@ impl<'s> Parser<'s> {
         let first = if self.eat(";") {
             None
         } else if self.begins_declaration() {
-            Some(StatementKind::Declare(self.declaration()?))
+            Some(StatementKind::Declare(self.declaration(false)?))
         } else {
             let value = self.expression()?;
             self.expect(";")?;

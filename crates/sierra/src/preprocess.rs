@@ -56,6 +56,15 @@ struct Macro<'s> {
     body: Vec<Token<'s>>,
 }
 
+impl<'s> Macro<'s> {
+    /// One that stands for a number, or for nothing.
+    fn number(text: &'static str) -> Macro<'s> {
+        let kind = if text.contains('.') { Kind::Float } else { Kind::Int };
+        let body = if text.is_empty() { Vec::new() } else { vec![Token { kind, text, span: Span::NONE }] };
+        Macro { params: None, body }
+    }
+}
+
 /// The macros that a token comes from, which do not expand it: a place in [`Preprocessor::hidden`], whose entries lead to others.
 type Hidden = u32;
 const NONE: Hidden = 0;
@@ -95,15 +104,20 @@ struct Preprocessor<'s, 'e> {
 type Done<T> = Result<T, Box<Diagnostic>>;
 
 /// The tokens of a file and its headers, the last of which is `End`.
-pub fn preprocess<'s>(sources: &'s Sources, file: FileId, sink: &mut Sink) -> Vec<Token<'s>> {
+pub fn preprocess<'s>(
+    sources: &'s Sources,
+    file: FileId,
+    given: &[(&'static str, &'static str)],
+    sink: &mut Sink,
+) -> Vec<Token<'s>> {
     let tokens = tokens(file, sources.text(file));
-    if !tokens.iter().any(|t| t.kind == Kind::Directive) {
+    if given.is_empty() && !tokens.iter().any(|t| t.kind == Kind::Directive) {
         return tokens;
     }
     let mut p = Preprocessor {
         sources,
         sink,
-        macros: FxHashMap::default(),
+        macros: given.iter().map(|&(name, text)| (name, Rc::new(Macro::number(text)))).collect(),
         hidden: vec![(NONE, "", 0)],
         open: vec![Open { tokens, pos: 0, conditions: Vec::new() }],
         once: FxHashSet::default(),

@@ -58,6 +58,8 @@ pub enum Storage {
     Extern,
     /// `extern "C"`
     ExternC,
+    /// Of ISPC's dialect: other code calls it.
+    Export,
     Typedef,
 }
 
@@ -81,6 +83,16 @@ pub struct Declaration<'s> {
     pub declared: Vec<(Declarator<'s>, Option<Init<'s>>)>,
 }
 
+/// What only ISPC's dialect has among the words of a specifier.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Words {
+    /// `uniform` is written.
+    pub is_uniform: bool,
+    pub is_task: bool,
+    /// `unmasked`, of a function.
+    pub is_unmasked: bool,
+}
+
 #[derive(Debug)]
 pub struct Specifier<'s> {
     pub kind: SpecifierKind<'s>,
@@ -89,6 +101,9 @@ pub struct Specifier<'s> {
     pub varying: Option<Box<Expr<'s>>>,
     /// `simd(n)`, of a function.
     pub simd: Option<Box<Expr<'s>>>,
+    /// `<n>` behind a number: a short vector.
+    pub short: Option<Box<Expr<'s>>>,
+    pub words: Words,
     pub span: Span,
 }
 
@@ -106,7 +121,7 @@ pub enum SpecifierKind<'s> {
 }
 
 /// A name, and what its type adds to the specifier. Without a name it is a type.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct Declarator<'s> {
     /// For each `*` whether it is constant, and its `varying(n)`.
     pub pointers: Vec<(bool, Option<Expr<'s>>)>,
@@ -119,7 +134,26 @@ pub struct Declarator<'s> {
     pub function: Option<Box<FunctionPointer<'s>>>,
     /// `[n]`, from the left.
     pub lengths: Vec<Option<Expr<'s>>>,
+    pub rates: Rates,
+    /// What a parameter is if there is no argument.
+    pub default: Option<std::rc::Rc<Expr<'s>>>,
     pub span: Span,
+}
+
+impl Declarator<'_> {
+    /// A type alone.
+    pub fn at(span: Span) -> Self {
+        Declarator { span, ..Declarator::default() }
+    }
+}
+
+/// What ISPC's dialect says of a declarator.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Rates {
+    /// The type of the specifier has lanes though it does not say so.
+    pub varies: bool,
+    /// It is written whether there are lanes: a struct around a field has no say.
+    pub is_bound: bool,
 }
 
 #[derive(Debug)]
@@ -172,6 +206,16 @@ pub enum StatementKind<'s> {
     ForEachActive(Name<'s>, Name<'s>, Box<Statement<'s>>),
     /// `for_each_unique(x, v) …`
     ForEachUnique(Name<'s>, Expr<'s>, Box<Statement<'s>>),
+    /// `foreach (i = a ... b, j = c ... d) …`, or `foreach_tiled`.
+    ForEach(Vec<(Name<'s>, Expr<'s>, Expr<'s>)>, Box<Statement<'s>>),
+    /// `foreach_active (i) …`
+    ForEachLane(Name<'s>, Box<Statement<'s>>),
+    /// `unmasked …`
+    Unmasked(Box<Statement<'s>>),
+    /// `delete p;`
+    Delete(Expr<'s>),
+    /// `sync;`
+    Sync,
     Case(Expr<'s>),
     Default,
     Return(Option<Expr<'s>>),
@@ -208,6 +252,12 @@ pub enum ExprKind<'s> {
     Sequence(Box<Expr<'s>>),
     /// `current_mask`
     Mask,
+    /// `programCount`, and what has its lanes though no number is written.
+    Gang,
+    /// `uniform new T[n]`, or `new T(init)`.
+    New(Box<New<'s>>),
+    /// `launch[n, m] f(x)`: the numbers, the function, its arguments.
+    Launch(Vec<Expr<'s>>, Name<'s>, Vec<Expr<'s>>),
     SizeOfType(Box<TypeName<'s>>),
     SizeOf(Box<Expr<'s>>),
     /// Operators that bind equally, from left to right.
@@ -219,6 +269,15 @@ pub enum ExprKind<'s> {
     Comma(Vec<Expr<'s>>),
     /// Postfix operators, from left to right.
     Postfix(Box<Expr<'s>>, Vec<Postfix<'s>>),
+}
+
+#[derive(Debug)]
+pub struct New<'s> {
+    /// One for all lanes.
+    pub is_uniform: bool,
+    pub ty: TypeName<'s>,
+    pub count: Option<Expr<'s>>,
+    pub init: Option<Init<'s>>,
 }
 
 pub type TypeName<'s> = (Specifier<'s>, Declarator<'s>);

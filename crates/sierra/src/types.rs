@@ -33,6 +33,8 @@ pub enum Kind {
         is_const: bool,
     },
     Array(Ty, u64),
+    /// A short vector of ISPC's dialect: numbers, or ones with lanes.
+    Short(Ty, u64),
     /// A struct or a union.
     Struct(StructId),
     /// A pointer to a function: 0, or the number of one whose address the program takes.
@@ -60,6 +62,8 @@ pub struct Signature {
 pub struct Field {
     pub name: String,
     pub ty: Ty,
+    /// It says itself whether it has lanes; a struct with lanes has it as it is.
+    pub is_bound: bool,
 }
 
 pub struct Struct {
@@ -83,6 +87,8 @@ pub struct Types {
     origins: FxHashMap<StructId, (Ty, u32)>,
     /// The number of structs with each name: names are unique in the graph.
     names: FxHashMap<String, u32>,
+    /// Types are shown as ISPC's programs write them.
+    pub is_ispc: bool,
 }
 
 impl Types {
@@ -95,6 +101,7 @@ impl Types {
             varying: FxHashMap::default(),
             origins: FxHashMap::default(),
             names: FxHashMap::default(),
+            is_ispc: false,
         };
         let first = [Kind::Error, Kind::Void].into_iter().chain(Prim::ALL.iter().map(|&p| Kind::Prim(p)));
         first.for_each(|kind| _ = types.intern(kind));
@@ -110,7 +117,8 @@ impl Types {
                 Kind::Pointer { to: of, .. }
                 | Kind::Reference { to: of, .. }
                 | Kind::VaryingPointer { to: of, .. }
-                | Kind::Array(of, _) => self.depths[of.0 as usize] + 1,
+                | Kind::Array(of, _)
+                | Kind::Short(of, _) => self.depths[of.0 as usize] + 1,
                 Kind::VaryingFunction(of, _) => self.depths[of.0 as usize],
                 Kind::Function(ref f) => {
                     let parts = f.params.iter().chain([&f.result]);
@@ -142,6 +150,15 @@ impl Types {
 
     pub fn array(&mut self, of: Ty, n: u64) -> Ty {
         self.intern(Kind::Array(of, n))
+    }
+
+    pub fn short(&mut self, of: Ty, n: u64) -> Ty {
+        self.intern(Kind::Short(of, n))
+    }
+
+    /// The elements of a short vector.
+    pub fn as_short(&self, ty: Ty) -> Option<(Ty, u64)> {
+        if let Kind::Short(of, n) = *self.kind(ty) { Some((of, n)) } else { None }
     }
 
     pub fn kind(&self, ty: Ty) -> &Kind {
@@ -214,6 +231,10 @@ impl Types {
                 let of = self.varying(of, n, world)?;
                 Some(self.array(of, length))
             }
+            Kind::Short(of, length) => {
+                let of = self.varying(of, n, world)?;
+                Some(self.short(of, length))
+            }
             Kind::Struct(id) if self.origins.contains_key(&id) => Some(ty),
             Kind::Struct(id) => {
                 if let Some(&known) = self.varying.get(&(id, n)) {
@@ -224,13 +245,15 @@ impl Types {
                     return None;
                 }
                 let (name, declared) = (format!("{} varying({n})", data.name), data.declared);
-                let fields: Vec<(String, Ty)> = data.fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty)).collect();
+                let fields =
+                    data.fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty, f.is_bound)).collect::<Vec<_>>();
                 let (made, made_ty) = self.declare_struct(&name, declared, world);
                 self.varying.insert((id, n), made_ty);
                 self.origins.insert(made, (ty, n));
                 let mut varied = Vec::new();
-                for (name, ty) in fields {
-                    varied.push(Field { name, ty: self.varying(ty, n, world)? });
+                for (name, ty, is_bound) in fields {
+                    let ty = if is_bound { ty } else { self.varying(ty, n, world)? };
+                    varied.push(Field { name, ty, is_bound });
                 }
                 self.set_fields(made, varied, world);
                 Some(made_ty)
@@ -242,6 +265,7 @@ impl Types {
     pub fn lanes(&self, ty: Ty) -> Option<u32> {
         match *self.kind(ty) {
             Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => Some(n),
+            Kind::Short(of, _) => self.lanes(of),
             Kind::Struct(id) => self.origins.get(&id).map(|o| o.1),
             _ => None,
         }
@@ -253,6 +277,10 @@ impl Types {
             Kind::Varying(prim, _) => self.prim(prim),
             Kind::VaryingPointer { to, is_const, .. } => self.pointer(to, is_const),
             Kind::VaryingFunction(lane, _) => lane,
+            Kind::Short(of, n) => {
+                let of = self.lane(of);
+                self.short(of, n)
+            }
             Kind::Struct(id) => self.origins.get(&id).map_or(ty, |o| o.0),
             _ => ty,
         }
@@ -286,7 +314,7 @@ impl Types {
                 let elements = world.types.indef_array(to);
                 world.types.ptr(elements)
             }
-            Kind::Array(of, n) => {
+            Kind::Array(of, n) | Kind::Short(of, n) => {
                 let of = self.ir(of, world);
                 world.types.array(of, n)
             }
@@ -299,6 +327,62 @@ impl Types {
 
     /// As the source has it.
     pub fn show(&self, ty: Ty) -> String {
+        if self.is_ispc { self.show_rated(ty) } else { self.show_plain(ty) }
+    }
+
+    /// With `uniform` and `varying`.
+    fn show_rated(&self, ty: Ty) -> String {
+        let of_prim = |prim: Prim| match prim {
+            Prim::I8 => "int8",
+            Prim::I16 => "int16",
+            Prim::I32 => "int",
+            Prim::I64 => "int64",
+            Prim::U8 => "uint8",
+            Prim::U16 => "uint16",
+            Prim::U32 => "uint",
+            Prim::U64 => "uint64",
+            other => other.name(),
+        };
+        let of_prim = |prim: Prim| match prim {
+            Prim::F16 => "float16",
+            Prim::F32 => "float",
+            Prim::F64 => "double",
+            other => of_prim(other),
+        };
+        match *self.kind(ty) {
+            Kind::Prim(prim) => format!("uniform {}", of_prim(prim)),
+            Kind::Varying(prim, _) => format!("varying {}", of_prim(prim)),
+            Kind::Short(of, n) => format!("{}<{n}>", self.show_rated(of)),
+            Kind::Pointer { to, is_const } | Kind::VaryingPointer { to, is_const, .. } => {
+                let rate = if self.is_varying(ty) { "varying" } else { "uniform" };
+                format!("{}{} * {rate}", if is_const { "const " } else { "" }, self.show_rated(to))
+            }
+            Kind::Reference { to, is_const } => {
+                format!("{}{} &", if is_const { "const " } else { "" }, self.show_rated(to))
+            }
+            Kind::Array(..) => {
+                let (mut base, mut lengths) = (ty, String::new());
+                while let Kind::Array(of, n) = *self.kind(base) {
+                    lengths += &format!("[{n}]");
+                    base = of;
+                }
+                format!("{}{lengths}", self.show_rated(base))
+            }
+            Kind::Struct(id) => match self.origins.get(&id) {
+                Some(&(of, _)) => format!("varying {}", self.show_plain(of)),
+                None => format!("uniform {}", self.structs[id.0 as usize].name),
+            },
+            Kind::Function(_) if self.depths[ty.0 as usize] > 6 => "a pointer to a function".into(),
+            Kind::Function(ref f) => {
+                let params: Vec<String> = f.params.iter().map(|&ty| self.show_rated(ty)).collect();
+                format!("{} (* uniform)({})", self.show_rated(f.result), params.join(", "))
+            }
+            Kind::VaryingFunction(lane, _) => format!("varying {}", self.show_rated(lane)),
+            Kind::Error | Kind::Void => self.show_plain(ty),
+        }
+    }
+
+    fn show_plain(&self, ty: Ty) -> String {
         match *self.kind(ty) {
             Kind::Error => "?".into(),
             Kind::Void => "void".into(),
@@ -332,6 +416,7 @@ impl Types {
                 }
                 format!("{}{lengths}", self.show(base))
             }
+            Kind::Short(of, n) => format!("{}<{n}>", self.show(of)),
             Kind::Struct(id) => self.structs[id.0 as usize].name.clone(),
             Kind::Varying(prim, n) => {
                 let known = self.known.get(&Kind::Prim(prim));

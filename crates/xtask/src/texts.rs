@@ -88,7 +88,8 @@ impl Run {
 /// The ways in which a file is tested.
 fn runs(path: &Path, text: &str, tier: Tier) -> Vec<Run> {
     let mut runs = Vec::new();
-    let is_program = path.extension().is_some_and(|e| e == "impala" || e == "sierra" || e == "vecimp");
+    let is_program =
+        path.extension().is_some_and(|e| ["impala", "ispc", "sierra", "vecimp"].iter().any(|known| e == *known));
     if is_program && !is_of_diagnostics(path, text) {
         if !testing::find(&shown(path), text).tests.is_empty() || expected_output(text).is_some() {
             runs.extend(engines(tier).map(|e| Run::Engine(e, None)));
@@ -298,7 +299,7 @@ pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
             continue;
         } else if path
             .extension()
-            .is_some_and(|e| ["impala", "ir", "md", "sierra", "vecimp"].iter().any(|known| e == *known))
+            .is_some_and(|e| ["impala", "ir", "ispc", "md", "sierra", "vecimp"].iter().any(|known| e == *known))
         {
             files.push(path);
         }

@@ -66,6 +66,9 @@ pub struct Input {
     /// choice is usually 256. Vectors of `vectorize` and `simd` always use the full width of registers
     #[arg(long, value_name = "BITS", value_parser = parse_width)]
     prefer_vector_width: Option<u32>,
+    /// Lanes of a gang of ISPC's programs (`.ispc`): 2, 4, 8, 16, 32 or 64. Without it, as many as a register of the CPU holds floats
+    #[arg(long, value_name = "N", value_parser = parse_lanes)]
+    lanes: Option<u32>,
     /// Run kernels on this device, regardless of the platform that the program names: `host` (the CPU), `opencl`, `cuda`,
     /// `vulkan`, `hls`, or another device of these platforms by its number, such as `opencl:1`
     #[arg(long, value_name = "NAME", value_parser = parse_device)]
@@ -159,6 +162,9 @@ impl Input {
         if let Some(width) = self.prefer_vector_width {
             args.extend(["--prefer-vector-width".into(), width.to_string().into()]);
         }
+        if let Some(lanes) = self.lanes {
+            args.extend(["--lanes".into(), lanes.to_string().into()]);
+        }
         for (name, value) in defines {
             args.extend(["-D".into(), format!("{name}={value}").into()]);
         }
@@ -248,6 +254,11 @@ fn parse_width(text: &str) -> Result<u32, String> {
         .ok_or("there are 128, 256 and 512".into())
 }
 
+fn parse_lanes(text: &str) -> Result<u32, String> {
+    let lanes = text.parse().ok().filter(|n: &u32| n.is_power_of_two() && (2..=64).contains(n));
+    lanes.ok_or("there are 2, 4, 8, 16, 32 and 64".into())
+}
+
 /// Parses the code of a diagnostic.
 fn parse_warning(code: &str) -> Result<String, String> {
     let codes: Vec<String> = nyala_driver::diagnostics::all().iter().map(nyala_base::Code::name).collect();
@@ -300,6 +311,7 @@ pub fn with_files_of(
         prelude: !input.no_prelude,
         cpu: input.cpu.first().cloned(),
         vector_width: input.prefer_vector_width,
+        lanes: input.lanes,
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
         tuned: input

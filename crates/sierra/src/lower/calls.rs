@@ -38,16 +38,22 @@ impl<'s> Lowerer<'s, '_> {
             Some(_) => return Err(Box::new(sierra_type::no_function(name.span))),
             None => return self.intrinsic(name, args, span),
         };
-        if let ([overloads::Candidate::Function(id)], []) = (&self.sets[set][..], of) {
+        // In ISPC's dialect, the library may have others of the name.
+        let is_shared = self.is_ispc && library::has(name.text);
+        if let ([overloads::Candidate::Function(id)], [], false) = (&self.sets[set][..], of, is_shared) {
             let callee = self.callee(*id);
             let found = self.arguments_for(&callee, args, span)?;
-            let places: Vec<Span> = args.iter().map(|a| a.span).collect();
+            let mut places: Vec<Span> = args.iter().map(|a| a.span).collect();
+            places.resize(found.len(), span);
             return self.call_found(&callee, found, &places, span);
         }
         let mut values = Vec::new();
         for arg in args {
             let value = self.expression(arg)?;
             values.push((value, arg.span));
+        }
+        if is_shared && !self.takes(set, of, &values, span)? {
+            return self.intrinsic(name, args, span);
         }
         let id = self.chosen(set, name.text, of, &values, span)?;
         let callee = self.callee(id);
@@ -62,12 +68,13 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The values of arguments; for references, addresses.
     pub(super) fn arguments_for(&mut self, callee: &Callee, args: &[Expr<'s>], span: Span) -> Lowered<Vec<(Val, Ty)>> {
-        if callee.params.len() != args.len() {
+        let defaults = self.defaults_of(callee, args.len());
+        if callee.params.len() != args.len() + defaults.len() {
             let (found, expected) = (args.len(), callee.params.len());
             return Err(Box::new(sierra_type::arguments(span, found, expected, callee.declared)));
         }
         let mut found = Vec::new();
-        for (arg, &ty) in args.iter().zip(&callee.params) {
+        for (arg, &ty) in args.iter().chain(defaults.iter().map(|d| &**d)).zip(&callee.params) {
             found.push(match *self.types.kind(ty) {
                 Kind::Reference { to, is_const } => (self.referred(arg, to, is_const)?, ty),
                 _ => self.value_for(arg, ty)?,
@@ -89,7 +96,14 @@ impl<'s> Lowerer<'s, '_> {
                 }
             });
         }
-        let places: Vec<Span> = args.iter().map(|a| a.1).collect();
+        for (default, &ty) in self.defaults_of(callee, args.len()).iter().zip(&callee.params[args.len()..]) {
+            found.push(match *self.types.kind(ty) {
+                Kind::Reference { to, is_const } => (self.referred(default, to, is_const)?, ty),
+                _ => self.value_for(default, ty)?,
+            });
+        }
+        let mut places: Vec<Span> = args.iter().map(|a| a.1).collect();
+        places.resize(found.len(), span);
         self.call_found(callee, found, &places, span)
     }
 
@@ -105,7 +119,8 @@ impl<'s> Lowerer<'s, '_> {
                 Kind::Reference { to, .. } => self.types.is_varying(to),
                 _ => self.types.is_varying(ty),
             };
-            if callee.params.iter().any(|&ty| has_lanes(ty)) {
+            let is_ispc = matches!(callee.target, Target::Function(id) if self.functions[id].of_ispc && self.functions[id].source.is_some());
+            if is_ispc || callee.params.iter().any(|&ty| has_lanes(ty)) {
                 if let Target::Function(id) = callee.target
                     && let Some(variant) = self.in_simd_mode(id, mode.n, span)?
                 {
@@ -162,7 +177,7 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    fn call_with(&mut self, callee: &Callee, mut vals: Vec<Val>, span: Span) -> Lowered<Val> {
+    pub(super) fn call_with(&mut self, callee: &Callee, mut vals: Vec<Val>, span: Span) -> Lowered<Val> {
         let result = callee.result;
         self.mem(span)?;
         self.w.set_origin(span);

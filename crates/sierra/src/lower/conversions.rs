@@ -48,6 +48,9 @@ impl<'s> Lowerer<'s, '_> {
             }
             _ => {}
         }
+        if self.types.as_short(to).is_some() {
+            return self.convert_short((val, from), to, span);
+        }
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
             (Kind::Varying(..), Kind::Varying(..)) => Ok(self.number(val, to)),
             (Kind::VaryingPointer { .. }, Kind::Varying(Prim::Bool, _)) => Ok(self.is_not_null(val)),
@@ -94,6 +97,9 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The value as a cast converts it.
     pub(super) fn cast(&mut self, (val, from): (Val, Ty), to: Ty, span: Span) -> Lowered<Val> {
+        if self.types.as_short(to).is_some() || self.types.as_short(from).is_some() {
+            return self.convert((val, from), to, span);
+        }
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
             (_, Kind::Void) => Ok(self.w.unit()),
             (_, Kind::Varying(..) | Kind::VaryingPointer { .. }) if !self.types.is_varying(from) => {
@@ -172,7 +178,8 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The type in which C computes with a number: at least `int`.
     pub(super) fn promoted(&mut self, prim: Prim) -> Prim {
-        if prim.is_float() || prim.bits() >= 32 { prim } else { Prim::I32 }
+        let is_wide = prim.bits() >= 32 || self.is_ispc && prim != Prim::Bool;
+        if prim.is_float() || is_wide { prim } else { Prim::I32 }
     }
 
     /// The type in which C computes with two numbers.

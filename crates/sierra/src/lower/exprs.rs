@@ -79,9 +79,14 @@ impl<'s> Lowerer<'s, '_> {
             }
             ExprKind::Unary(operator, operand) => self.unary(*operator, operand, e.span),
             ExprKind::Cast(ty, operand) => {
-                let ty = self.type_name(ty)?;
+                let mut ty = self.type_name(ty)?;
                 let found = self.value(operand)?;
                 self.w.set_origin(e.span);
+                if let (true, Some(n), None) = (self.is_ispc, self.types.lanes(found.1), self.types.lanes(ty))
+                    && ty != Types::VOID
+                {
+                    ty = self.with_lanes(ty, n, e.span)?;
+                }
                 Ok(Value::Plain(self.cast(found, ty, e.span)?, ty))
             }
             ExprKind::Instance(name, _) => {
@@ -109,6 +114,12 @@ impl<'s> Lowerer<'s, '_> {
                 let mask = self.load(mode.mask, e.span)?;
                 Ok(Value::Plain(self.bools(mask), self.numbers(Prim::Bool, Some(mode.n))))
             }
+            ExprKind::Gang => {
+                let n = if self.is_ispc { self.gang } else { 1 };
+                Ok(Value::Plain(self.w.lit_i32(n as i32), self.types.prim(Prim::I32)))
+            }
+            ExprKind::New(new) => self.new_value(new, e.span).map(plain),
+            ExprKind::Launch(counts, name, args) => self.launch(counts, *name, args, e.span).map(plain),
             ExprKind::SizeOfType(ty) => {
                 let ty = self.type_name(ty)?;
                 self.size(ty, e.span).map(plain)
@@ -153,7 +164,15 @@ impl<'s> Lowerer<'s, '_> {
 
     fn int_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
         let faulty = || Box::new(sierra_syntax::literal(span, text, "integer"));
-        let (digits, radix, suffix) = crate::lexer::integer(text);
+        // `2k`
+        let unit = text.find(['k', 'M', 'G']).filter(|_| self.is_ispc);
+        let scale = unit.map_or(0, |at| match text.as_bytes()[at] {
+            b'k' => 10,
+            b'M' => 20,
+            _ => 30,
+        });
+        let without: String = text.chars().enumerate().filter(|c| Some(c.0) != unit).map(|c| c.1).collect();
+        let (digits, radix, suffix) = crate::lexer::integer(&without);
         let suffix = suffix.to_ascii_lowercase();
         let (is_unsigned, is_long) = match &*suffix {
             "" => (false, false),
@@ -163,6 +182,7 @@ impl<'s> Lowerer<'s, '_> {
             _ => return Err(faulty()),
         };
         let bits = u64::from_str_radix(digits, radix).map_err(|_| faulty())?;
+        let bits = bits.checked_mul(1 << scale).ok_or_else(faulty)?;
         let may_be_unsigned = is_unsigned || radix != 10;
         let fits = |prim: Prim| match prim {
             Prim::I32 => bits <= i32::MAX as u64 && !is_unsigned && !is_long,
@@ -175,6 +195,9 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn float_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
+        if self.is_ispc {
+            return self.float_of_ispc(text, span);
+        }
         let digits = text.trim_end_matches(['f', 'F']);
         // Rust takes fewer forms, and words.
         let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
@@ -270,14 +293,16 @@ impl<'s> Lowerer<'s, '_> {
     fn element(&mut self, value: Value, index: (Val, Ty), spans: [Span; 3]) -> Lowered<Value> {
         let [span, of_value, of_index] = spans;
         let value = match value {
-            Value::Plain(val, ty) if matches!(self.types.kind(ty), Kind::Array(..)) => {
+            Value::Plain(val, ty) if matches!(self.types.kind(ty), Kind::Array(..) | Kind::Short(..)) => {
                 self.mem(of_value)?;
                 Value::Place(Variable { address: self.slot(val), ty, is_const: true })
             }
             value => value,
         };
         let value = match value {
-            Value::Lanes(lanes) if let Kind::Array(of, length) = *self.types.kind(lanes.ty) => {
+            Value::Lanes(lanes)
+                if let Kind::Array(of, length) | Kind::Short(of, length) = *self.types.kind(lanes.ty) =>
+            {
                 return self.element_of_lanes(lanes, (of, length), index, span);
             }
             value => value,
@@ -286,7 +311,9 @@ impl<'s> Lowerer<'s, '_> {
         let lanes = self.types.lanes(index.1);
         // The length of an array stays known.
         let (address, to, is_const) = match value {
-            Value::Place(Variable { address, ty, is_const }) if let Kind::Array(of, _) = *self.types.kind(ty) => {
+            Value::Place(Variable { address, ty, is_const })
+                if let Kind::Array(of, _) | Kind::Short(of, _) = *self.types.kind(ty) =>
+            {
                 (address, of, is_const)
             }
             value => {
@@ -439,6 +466,21 @@ impl<'s> Lowerer<'s, '_> {
         if let Some(made) = self.struct_operator(name, &[(Value::Plain(val, ty), operand.span)], span)? {
             return Ok(Value::Plain(made.0, made.1));
         }
+        if self.types.as_short(ty).is_some() {
+            let (val, ty) = self.unary_of_short(operator, (val, ty), span)?;
+            return Ok(Value::Plain(val, ty));
+        }
+        let (val, ty) = self.unary_number(operator, word, (val, ty), span)?;
+        Ok(Value::Plain(val, ty))
+    }
+
+    pub(super) fn unary_number(
+        &mut self,
+        operator: Unary,
+        word: &str,
+        (val, ty): (Val, Ty),
+        span: Span,
+    ) -> Lowered<(Val, Ty)> {
         let is_fit = |p: &(Prim, _)| operator != Unary::Complement || !p.0.is_float();
         let Some((prim, lanes)) = self.number_type(ty).filter(is_fit) else {
             return Err(Box::new(sierra_type::operand(span, word, &self.types.show(ty))));
@@ -459,7 +501,7 @@ impl<'s> Lowerer<'s, '_> {
                 self.w.op(Op::Xor, &[val, ones])
             }
         };
-        Ok(Value::Plain(val, to))
+        Ok((val, to))
     }
 
     /// Adds one to a place, or subtracts one. Returns what was there.
@@ -560,6 +602,9 @@ impl<'s> Lowerer<'s, '_> {
         let (Value::Plain(_, ty) | Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. })) = value;
         if ty == Types::ERROR {
             return Ok(value);
+        }
+        if let Some((of, n)) = self.types.as_short(ty) {
+            return self.component(value, (of, n), name, span);
         }
         let number = self.field_number(ty, name, span)?;
         let Some(data) = self.types.as_struct(ty) else { return Ok(value) };

@@ -25,6 +25,7 @@ impl<'s> Lowerer<'s, '_> {
             let hint = "write the length";
             return Err(Box::new(limitation::not_supported(declarator.span, "such arrays without a length", hint)));
         }
+        let base = self.rated(base, declarator)?;
         self.complete(base, declarator.span)?;
         if self.elements(base).saturating_mul(n) > MAX_LENGTH {
             return Err(Box::new(sierra_constant::length(declarator.span)));
@@ -63,7 +64,7 @@ impl<'s> Lowerer<'s, '_> {
                 self.convert(value, ty, e.span)
             }
             Init::List(parts, span) => match *self.types.kind(ty) {
-                Kind::Array(of, n) => {
+                Kind::Array(of, n) | Kind::Short(of, n) => {
                     let mut values = Vec::new();
                     for (at, part) in self.places(parts, ty, n, *span)? {
                         let zero = self.zero(of);
@@ -214,7 +215,7 @@ impl<'s> Lowerer<'s, '_> {
                 let words = self.w.op_ty(Op::Splat, words, &[zero]);
                 self.w.op_ty(Op::Struct, ir, &[words])
             }
-            Kind::Array(of, _) => {
+            Kind::Array(of, _) | Kind::Short(of, _) => {
                 let of = self.zero(of);
                 self.w.op_ty(Op::Splat, ir, &[of])
             }

@@ -44,6 +44,11 @@ pub(super) fn is_lane_by_lane(name: &str) -> bool {
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn intrinsic(&mut self, name: Name<'s>, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+        if self.is_ispc
+            && let Some(found) = self.library(name, args, span)?
+        {
+            return Ok(found);
+        }
         if name.text == "print" {
             return self.print(args, span);
         }
@@ -150,7 +155,7 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    fn lanes_of(&self, values: &[(Val, Ty)], span: Span) -> Lowered<Option<u32>> {
+    pub(super) fn lanes_of(&self, values: &[(Val, Ty)], span: Span) -> Lowered<Option<u32>> {
         let mut known: Option<Ty> = None;
         for &(_, ty) in values.iter().filter(|v| self.types.is_varying(v.1)) {
             if let Some(known) = known {
@@ -162,7 +167,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// A value as a condition with lanes.
-    fn mask_of(&mut self, value: (Val, Ty), span: Span) -> Lowered<(Val, u32)> {
+    pub(super) fn mask_of(&mut self, value: (Val, Ty), span: Span) -> Lowered<(Val, u32)> {
         let Some(n) = self.types.lanes(value.1) else {
             return Err(Box::new(sierra_lanes::no_lanes(span, &self.types.show(value.1))));
         };
@@ -187,19 +192,19 @@ impl<'s> Lowerer<'s, '_> {
         self.w.op(Op::Select, &[is_none, none, first])
     }
 
-    fn arguments(&mut self, args: &[Expr<'s>], n: usize, span: Span) -> Lowered<Vec<(Val, Ty)>> {
+    pub(super) fn arguments(&mut self, args: &[Expr<'s>], n: usize, span: Span) -> Lowered<Vec<(Val, Ty)>> {
         if args.len() != n {
             return Err(Box::new(sierra_type::arguments(span, args.len(), n, Span::NONE)));
         }
         args.iter().map(|arg| self.value(arg)).collect()
     }
 
-    fn converted(&mut self, values: &[(Val, Ty)], args: &[Expr<'s>], ty: Ty) -> Lowered<Vec<Val>> {
+    pub(super) fn converted(&mut self, values: &[(Val, Ty)], args: &[Expr<'s>], ty: Ty) -> Lowered<Vec<Val>> {
         values.iter().zip(args).map(|(&value, arg)| self.convert(value, ty, arg.span)).collect()
     }
 
     /// `print("% and %\n", a, b)`: each `%` stands for a value, `%%` for itself.
-    fn print(&mut self, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+    pub(super) fn print(&mut self, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let Some((Expr { kind: ExprKind::Text(texts), span: text_span }, values)) = args.split_first() else {
             return Err(Box::new(sierra_type::mismatch(span, "other arguments", "a text, and the values in it")));
         };
@@ -220,10 +225,10 @@ impl<'s> Lowerer<'s, '_> {
         for arg in values {
             let (val, ty) = self.value(arg)?;
             let symbol = match *self.types.kind(ty) {
-                Kind::Prim(Prim::I8) => "nyala_print_char".to_string(),
+                Kind::Prim(Prim::I8) if !self.is_ispc => "nyala_print_char".to_string(),
                 Kind::Prim(prim) => format!("nyala_print_{}", prim.name()),
                 Kind::Pointer { to, .. } if self.types.as_prim(to) == Some(Prim::I8) => "nyala_print_string".into(),
-                Kind::Varying(prim, n) if prim != Prim::I8 => {
+                Kind::Varying(prim, n) if prim != Prim::I8 || self.is_ispc => {
                     let symbol = format!("nyala_print_{}", prim.name());
                     let numbers: Vec<Val> = (0..n).map(|i| self.w.lit_i32(i as i32)).collect();
                     let lanes = numbers.into_iter().map(|i| self.w.op(Op::Extract, &[val, i])).collect();
@@ -234,6 +239,14 @@ impl<'s> Lowerer<'s, '_> {
             };
             printed.push((symbol, vec![val]));
         }
+        // ISPC's programs see which lanes are not active.
+        let active = match self.mode.filter(|_| self.is_ispc) {
+            Some(mode) => {
+                let mask = self.load(mode.mask, span)?;
+                Some(self.bools(mask))
+            }
+            None => None,
+        };
         let mut printed = printed.into_iter();
         for part in parts {
             self.print_bytes(&part, span)?;
@@ -243,6 +256,14 @@ impl<'s> Lowerer<'s, '_> {
                 if is_varying {
                     self.print_bytes(if i == 0 { b"[" } else { b"," }, span)?;
                 }
+                let is_active = match active.filter(|_| is_varying) {
+                    Some(active) => {
+                        let number = self.w.lit_i32(i as i32);
+                        Some(self.w.op(Op::Extract, &[active, number]))
+                    }
+                    None => None,
+                };
+                self.print_unless(is_active, b"((", span)?;
                 let val = match &*symbol {
                     "nyala_print_char" => {
                         let byte = self.w.types.prim(Prim::U8);
@@ -256,6 +277,7 @@ impl<'s> Lowerer<'s, '_> {
                     _ => val,
                 };
                 self.run(span, &symbol, &[val])?;
+                self.print_unless(is_active, b"))", span)?;
             }
             if is_varying {
                 self.print_bytes(b"]", span)?;
@@ -264,7 +286,19 @@ impl<'s> Lowerer<'s, '_> {
         Ok((self.w.unit(), Types::VOID))
     }
 
-    fn print_bytes(&mut self, bytes: &[u8], span: Span) -> Lowered<()> {
+    fn print_unless(&mut self, is_active: Option<Val>, bytes: &[u8], span: Span) -> Lowered<()> {
+        let Some(is_active) = is_active else { return Ok(()) };
+        let (inner, after) = (self.block("inactive"), self.block("after"));
+        self.mem(span)?;
+        self.branch(is_active, after, inner);
+        self.go_on_in(inner);
+        self.print_bytes(bytes, span)?;
+        self.jump(after, &[]);
+        self.go_on_in(after);
+        Ok(())
+    }
+
+    pub(super) fn print_bytes(&mut self, bytes: &[u8], span: Span) -> Lowered<()> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -277,7 +311,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// Calls a function of the runtime.
-    fn run(&mut self, span: Span, symbol: &str, args: &[Val]) -> Lowered<()> {
+    pub(super) fn run(&mut self, span: Span, symbol: &str, args: &[Val]) -> Lowered<()> {
         self.mem(span)?;
         let mem = self.w.types.mem();
         let ret = self.w.types.cn(&[mem]);

@@ -168,7 +168,7 @@ impl<'s> Lowerer<'s, '_> {
                 let ir = self.types.ir(ty, self.w);
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
-            Kind::Array(of, n) if self.has_lanes(of) => {
+            Kind::Array(of, n) | Kind::Short(of, n) if self.has_lanes(of) => {
                 let parts: Vec<Val> = (0..n)
                     .map(|i| {
                         let (new, old) = (self.w.extract(new, i), self.w.extract(old, i));
@@ -394,7 +394,7 @@ impl<'s> Lowerer<'s, '_> {
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
     pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
         let is_varying = self.types.is_varying(lanes.ty);
-        if is_varying && self.types.as_struct(lanes.ty).is_some() {
+        if is_varying && (self.types.as_struct(lanes.ty).is_some() || self.types.as_short(lanes.ty).is_some()) {
             let hint = "assign the fields";
             return Err(Box::new(limitation::not_supported(span, "assignments to lanes of structs with lanes", hint)));
         }
@@ -431,7 +431,7 @@ impl<'s> Lowerer<'s, '_> {
                     if of == of_lane { val } else { l.lane_of(val, of, number) }
                 })
             }
-            Kind::Array(of, n) if self.has_lanes(of) => {
+            Kind::Array(of, n) | Kind::Short(of, n) if self.has_lanes(of) => {
                 let parts: Vec<Val> = (0..n)
                     .map(|k| {
                         let val = self.w.extract(val, k);
@@ -450,7 +450,7 @@ impl<'s> Lowerer<'s, '_> {
     /// The values that a value is made of.
     fn n_parts(&self, ty: Ty) -> u64 {
         match *self.types.kind(ty) {
-            Kind::Array(of, n) => n.saturating_mul(self.n_parts(of)),
+            Kind::Array(of, n) | Kind::Short(of, n) => n.saturating_mul(self.n_parts(of)),
             Kind::Struct(_) => {
                 self.types.fields(ty).into_iter().fold(0, |sum, ty| sum.saturating_add(self.n_parts(ty)))
             }
@@ -490,8 +490,9 @@ impl<'s> Lowerer<'s, '_> {
                 let vals: Vec<Val> = vals.iter().map(|&v| l.w.extract(v, part)).collect();
                 if lane == ty { vals[0] } else { l.of_lanes(&vals, lane, ty) }
             }),
-            Kind::Array(of, n) => {
-                let of_lane = if let Kind::Array(lane, _) = *self.types.kind(lane) { lane } else { lane };
+            Kind::Array(of, n) | Kind::Short(of, n) => {
+                let of_lane =
+                    if let Kind::Array(lane, _) | Kind::Short(lane, _) = *self.types.kind(lane) { lane } else { lane };
                 let parts: Vec<Val> = (0..n)
                     .map(|k| {
                         let vals: Vec<Val> = vals.iter().map(|&v| self.w.extract(v, k)).collect();
@@ -521,8 +522,9 @@ impl<'s> Lowerer<'s, '_> {
                 let val = l.w.extract(val, part);
                 l.broadcast(val, from, to)
             }),
-            Kind::Array(of, n) => {
-                let from = if let Kind::Array(from, _) = *self.types.kind(from) { from } else { from };
+            Kind::Array(of, n) | Kind::Short(of, n) => {
+                let from =
+                    if let Kind::Array(from, _) | Kind::Short(from, _) = *self.types.kind(from) { from } else { from };
                 let parts: Vec<Val> = (0..n)
                     .map(|k| {
                         let val = self.w.extract(val, k);
@@ -543,7 +545,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// The same; what is cheap is not jumped over.
-    fn region_of(
+    pub(super) fn region_of(
         &mut self,
         n: u32,
         mask: Val,

@@ -36,7 +36,7 @@ impl<'s> Lowerer<'s, '_> {
                 if !f.is_used && !f.is_static && is_known {
                     continue;
                 }
-                if !is_known || f.is_static {
+                if !is_known || f.is_static || f.is_own {
                     self.sink.push(sierra_name::no_body(f.declared, &f.name));
                     continue;
                 }
@@ -70,6 +70,7 @@ impl<'s> Lowerer<'s, '_> {
             _ => self.types.is_varying(ty),
         };
         f.simd.is_none()
+            && !f.is_own
             && !f.name.starts_with("operator")
             && !f.params.iter().chain([&f.result]).any(|&ty| has_lanes(ty) || self.is_anywhere_function(ty))
     }

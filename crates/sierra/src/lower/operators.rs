@@ -20,12 +20,15 @@ impl<'s> Lowerer<'s, '_> {
         }
         let is_comparison =
             matches!(operator, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge);
+        if self.types.as_short(left.1).is_some() || self.types.as_short(right.1).is_some() {
+            return self.binary_of_shorts(operator, left, right, span);
+        }
         let (Some((a, _)), Some((b, _))) = (self.number_type(left.1), self.number_type(right.1)) else {
             return self.binary_of_pointers(operator, is_comparison, left, right, span);
         };
         let lanes = self.common_lanes(left.1, right.1, span)?;
         let is_shift = matches!(operator, Binary::Shl | Binary::Shr);
-        let prim = if is_shift { self.promoted(a) } else { self.common(a, b) };
+        let prim = if is_shift && !self.is_ispc { self.promoted(a) } else { self.common(a, b) };
         let needs_int = is_shift || matches!(operator, Binary::Or | Binary::Xor | Binary::And | Binary::Rem);
         if needs_int && (prim.is_float() || b.is_float()) {
             return Err(self.no_operands(operator, left.1, right.1, span));
@@ -332,7 +335,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// The type of `c ? a : b`.
-    fn chosen_type(&mut self, a: (Val, Ty), b: (Val, Ty), span: Span) -> Lowered<Ty> {
+    pub(super) fn chosen_type(&mut self, a: (Val, Ty), b: (Val, Ty), span: Span) -> Lowered<Ty> {
         if a.1 == b.1 || b.1 == Types::ERROR {
             return Ok(a.1);
         }
@@ -371,7 +374,7 @@ impl<'s> Lowerer<'s, '_> {
 }
 
 impl Binary {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         &self.name()["operator".len()..]
     }
 

@@ -81,7 +81,9 @@ impl<'s> Lowerer<'s, '_> {
                 },
             };
             let params = self.functions[id].params.clone();
-            if params.len() != args.len() {
+            let needed = self.functions[id].defaults.iter().rposition(Option::is_none).map_or(0, |at| at + 1);
+            let needed = if self.functions[id].defaults.is_empty() { params.len() } else { needed };
+            if args.len() > params.len() || args.len() < needed {
                 continue;
             }
             let ranks: Option<Vec<u32>> = args.iter().zip(&params).map(|(a, &ty)| self.rank(&a.0, ty)).collect();
@@ -98,6 +100,17 @@ impl<'s> Lowerer<'s, '_> {
             Some(i) => vec![all.swap_remove(i)],
             None => all,
         })
+    }
+
+    /// Whether a function takes the arguments.
+    pub(super) fn takes(
+        &mut self,
+        set: usize,
+        of: &[TemplateArg<'s>],
+        args: &[(Value, Span)],
+        span: Span,
+    ) -> Lowered<bool> {
+        Ok(!self.fitting(set, of, args, span)?.is_empty())
     }
 
     /// How far an argument is from a parameter. `None`: it is none.
@@ -131,7 +144,7 @@ impl<'s> Lowerer<'s, '_> {
                 return self.rank_of_types(from, lane, is_zero).map(|rank| rank + BROADCAST);
             }
             (Some(_), None) => {
-                self.mode.filter(|m| m.is_real())?;
+                self.mode.filter(|m| m.is_real() && !self.is_ispc)?;
                 let lane = self.types.lane(from);
                 return self.rank_of_types(lane, to, false).map(|rank| rank + EACH_LANE);
             }
@@ -147,6 +160,8 @@ impl<'s> Lowerer<'s, '_> {
             (None, None) => {}
         }
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
+            (Kind::Short(a, n), Kind::Short(b, m)) if n == m => self.rank_of_types(a, b, false),
+            (Kind::Prim(_), Kind::Short(b, _)) => self.rank_of_types(from, b, false).map(|rank| rank + CONVERTED),
             (Kind::Prim(a), Kind::Prim(b)) => {
                 let is_promotion = self.promoted(a) == b || a == Prim::F32 && b == Prim::F64;
                 Some(if is_promotion { PROMOTED } else { CONVERTED })

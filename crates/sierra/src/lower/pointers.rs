@@ -49,11 +49,12 @@ impl<'s> Lowerer<'s, '_> {
     fn taken(&mut self, id: usize, span: Span) -> Lowered<Value> {
         let f = &mut self.functions[id];
         f.is_used = true;
-        if f.simd.is_some() {
+        if f.simd.is_some() && !f.of_ispc {
             let hint = "take a pointer to a function without `simd`";
             return Err(Box::new(limitation::not_supported(span, "pointers to functions in SIMD mode", hint)));
         }
-        let signature = Signature { params: f.params.clone(), result: f.result, simd: None };
+        let simd = f.simd.filter(|_| f.of_ispc);
+        let signature = Signature { params: f.params.clone(), result: f.result, simd };
         let at = match self.pointers.taken.iter().position(|&known| known == id) {
             Some(at) => at,
             None => {
@@ -94,7 +95,8 @@ impl<'s> Lowerer<'s, '_> {
             self.go_on_in(k);
             for (at, id) in self.pointers.taken.clone().into_iter().enumerate() {
                 let f = &self.functions[id];
-                let signature = Signature { params: f.params.clone(), result: f.result, simd: None };
+                let simd = f.simd.filter(|_| f.of_ispc);
+                let signature = Signature { params: f.params.clone(), result: f.result, simd };
                 if self.types.function(signature) != ty {
                     continue;
                 }
@@ -153,14 +155,14 @@ impl<'s> Lowerer<'s, '_> {
         [span, inner]: [Span; 2],
     ) -> Lowered<(Val, Ty)> {
         let lane = self.types.lane(pointer.1);
-        let Some(Signature { params, result, .. }) = self.types.as_function(lane).cloned() else {
+        let Some(Signature { params, result, simd }) = self.types.as_function(lane).cloned() else {
             return Err(Box::new(sierra_type::no_function(inner)));
         };
         let callee = |val| Callee {
             target: Target::Pointer(val, lane),
             params: params.clone(),
             result,
-            simd: None,
+            simd,
             declared: Span::NONE,
         };
         let found = self.arguments_for(&callee(pointer.0), args, span)?;

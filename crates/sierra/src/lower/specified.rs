@@ -4,7 +4,13 @@ use super::*;
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn specified(&mut self, specifier: &Specifier<'s>) -> Lowered<Ty> {
-        let ty = self.specified_lane(specifier)?;
+        let mut ty = self.specified_lane(specifier)?;
+        if let Some(n) = &specifier.short {
+            ty = self.short_vector(ty, n, specifier.span)?;
+        }
+        if specifier.words.is_uniform {
+            ty = self.types.lane(ty);
+        }
         match &specifier.varying {
             Some(n) => {
                 let n = self.length(n)?;
@@ -115,7 +121,7 @@ impl<'s> Lowerer<'s, '_> {
                 if let Some(before) = places.insert(name.text, name.span) {
                     return Err(Box::new(sierra_name::twice(name.span, name.text, before)));
                 }
-                found.push(Field { name: name.text.into(), ty });
+                found.push(Field { name: name.text.into(), ty, is_bound: declarator.rates.is_bound });
             }
         }
         Ok(found)
@@ -163,7 +169,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     pub(super) fn referred_type(&mut self, base: Ty, is_const: bool, declarator: &Declarator<'s>) -> Lowered<Ty> {
-        let mut ty = base;
+        let mut ty = self.rated(base, declarator)?;
         let mut target_is_const = is_const;
         for (is_const, varying) in &declarator.pointers {
             ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
@@ -173,7 +179,8 @@ impl<'s> Lowerer<'s, '_> {
             return Ok(ty);
         }
         if let Some(function) = &declarator.function {
-            ty = self.function_pointer(ty, function, None, declarator.span)?;
+            let simd = Some(self.gang).filter(|n| self.is_ispc && *n > 1);
+            ty = self.function_pointer(ty, function, simd, declarator.span)?;
         }
         for length in declarator.lengths.iter().rev() {
             let Some(length) = length else {

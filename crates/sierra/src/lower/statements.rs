@@ -66,6 +66,11 @@ impl<'s> Lowerer<'s, '_> {
             StatementKind::ForEachActive(mask, lane, body) => {
                 self.scoped(|l| l.for_each_active(*mask, *lane, body, statement.span))
             }
+            StatementKind::ForEach(dimensions, body) => self.scoped(|l| l.foreach(dimensions, body, statement.span)),
+            StatementKind::ForEachLane(name, body) => self.scoped(|l| l.foreach_lane(*name, body, statement.span)),
+            StatementKind::Unmasked(body) => self.scoped(|l| l.unmasked(body, statement.span)),
+            StatementKind::Delete(pointer) => self.delete(pointer, statement.span),
+            StatementKind::Sync => Ok(()),
             StatementKind::ForEachUnique(name, values, body) => {
                 self.scoped(|l| l.for_each_unique(*name, values, body, statement.span))
             }
@@ -93,7 +98,7 @@ impl<'s> Lowerer<'s, '_> {
                     self.static_variable(declaration, base, declarator, init.as_ref())?;
                     continue;
                 }
-                Storage::Automatic => {}
+                Storage::Automatic | Storage::Export => {}
             }
             let is_const = Self::is_const(&declaration.specifier, declarator);
             if declarator.is_reference {
@@ -234,7 +239,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// A statement in a scope of its own. What is wrong with it is reported.
-    fn reported(&mut self, statement: &Statement<'s>) -> Lowered<()> {
+    pub(super) fn reported(&mut self, statement: &Statement<'s>) -> Lowered<()> {
         let done = self.scoped(|l| l.statement(statement));
         self.report(done);
         Ok(())
@@ -265,6 +270,9 @@ impl<'s> Lowerer<'s, '_> {
         let Some(&target) = target else {
             return Err(Box::new(sierra_syntax::misplaced(span, what, around)));
         };
+        if is_break && target.is_foreach {
+            return Err(Box::new(sierra_syntax::misplaced(span, what, "loop that is no `foreach`")));
+        }
         let region = self.mode.map(|m| m.end);
         match (self.mode, target.continued) {
             (Some(mode), Some(continued)) if !target.is_switch => {
@@ -332,8 +340,15 @@ impl<'s> Lowerer<'s, '_> {
         let is_lane = self.w.op(Op::Ge, &[i, zero]);
         self.branch(is_lane, inner, after);
         self.go_on_in(inner);
-        let targets =
-            Targets { after, next: Some(next), is_switch: false, is_of_lanes: false, region: None, continued: None };
+        let targets = Targets {
+            after,
+            next: Some(next),
+            is_switch: false,
+            is_of_lanes: false,
+            region: None,
+            continued: None,
+            is_foreach: false,
+        };
         let done = self.in_scalar_mode(|l| {
             l.targets.push(targets);
             l.reported(body)
@@ -479,6 +494,7 @@ impl<'s> Lowerer<'s, '_> {
             is_of_lanes: false,
             region,
             continued: continued_at,
+            is_foreach: false,
         });
         let done = self.reported(body);
         self.targets.pop();
@@ -544,7 +560,9 @@ impl<'s> Lowerer<'s, '_> {
             }
             None => None,
         };
+        let is_plain = self.is_ispc && of_condition.is_none() && ispc::stays(body);
         let n = match of_condition.or(self.mode.map(|m| m.n)) {
+            _ if is_plain => None,
             Some(n) => Some(n),
             None => self.lanes_that_leave(condition, step, body, tests_first),
         };
@@ -564,8 +582,9 @@ impl<'s> Lowerer<'s, '_> {
             next: Some(next),
             is_switch: false,
             is_of_lanes: false,
-            region: None,
+            region: self.mode.map(|m| m.end),
             continued: None,
+            is_foreach: false,
         });
         let done = self.within(body, true, false, |l| l.scoped(|l| l.statement(body)));
         self.targets.pop();
@@ -637,7 +656,15 @@ impl<'s> Lowerer<'s, '_> {
         }
         self.jump(default, &[]);
         let region = self.mode.map(|m| m.end);
-        self.targets.push(Targets { after, next: None, is_switch: true, is_of_lanes: false, region, continued: None });
+        self.targets.push(Targets {
+            after,
+            next: None,
+            is_switch: true,
+            is_of_lanes: false,
+            region,
+            continued: None,
+            is_foreach: false,
+        });
         let mut labels = labels.into_iter();
         let done = self.scoped(|l| {
             for statement in body {
@@ -710,7 +737,15 @@ impl<'s> Lowerer<'s, '_> {
         let blocks: Vec<Cont> = labels.iter().map(|_| self.block("case")).chain([after]).collect();
         let outer = self.mode.replace(lanes::Mode { n, mask, end: blocks[0], is_implicit: false, has_left: false });
         let region = Some(after);
-        self.targets.push(Targets { after, next: None, is_switch: true, is_of_lanes: true, region, continued: None });
+        self.targets.push(Targets {
+            after,
+            next: None,
+            is_switch: true,
+            is_of_lanes: true,
+            region,
+            continued: None,
+            is_foreach: false,
+        });
         // What stands before the first label never runs.
         self.jump(blocks[0], &[]);
         let mut at = 0;
@@ -767,6 +802,10 @@ impl<'s> Lowerer<'s, '_> {
 
     fn return_statement(&mut self, value: Option<&Expr<'s>>, span: Span) -> Lowered<()> {
         let Some((ret, ty)) = self.result else { return Ok(()) };
+        if self.targets.iter().any(|t| t.is_foreach) {
+            let hint = "assign a variable, and return behind the loop";
+            return Err(Box::new(limitation::not_supported(span, "`return`s in `foreach` loops", hint)));
+        }
         if self.is_scalar {
             let hint = "assign a variable, and return behind the statement";
             return Err(Box::new(limitation::not_supported(

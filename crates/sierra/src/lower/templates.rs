@@ -225,10 +225,13 @@ impl<'s> Lowerer<'s, '_> {
         let scope = self.bound(&template, &found);
         let made = self.in_scope(scope, |l| {
             let base = l.specified(&function.specifier)?;
-            l.signature_type(base, &function.specifier, &function.declarator, params)
+            l.signature_type(function.storage, base, &function.specifier, &function.declarator, params)
         });
         let (signature, names) = made.map_err(|fault| Box::new(of_chain(*fault, &chain)))?;
         let id = self.new_function(&shown, template.name.span, signature, &names, true);
+        if self.is_ispc {
+            self.note_ispc(id, function.storage, &function.specifier, params);
+        }
         self.functions[id].source = Some(Source::Template(at, found.clone()));
         self.templates.functions.insert(key, id);
         self.templates.waiting.push_back(Waiting { source: Source::Template(at, found), id, chain });

@@ -100,9 +100,19 @@ impl<'s> Uses<'s> {
                 self.expr(value);
                 self.statements(body);
             }
-            StatementKind::Scalar(_, body) | StatementKind::ForEachActive(_, _, body) => {
-                self.exposing(|u| u.statement(body))
+            StatementKind::ForEach(dimensions, body) => {
+                for (_, first, end) in dimensions {
+                    self.expr(first);
+                    self.expr(end);
+                }
+                self.loop_of(None, None, body);
             }
+            StatementKind::Delete(e) => self.expr(e),
+            StatementKind::Sync => {}
+            StatementKind::Scalar(_, body)
+            | StatementKind::ForEachActive(_, _, body)
+            | StatementKind::ForEachLane(_, body)
+            | StatementKind::Unmasked(body) => self.exposing(|u| u.statement(body)),
             StatementKind::ForEachUnique(_, values, body) => self.exposing(|u| {
                 u.expr(values);
                 u.statement(body);
@@ -181,6 +191,14 @@ impl<'s> Uses<'s> {
                 self.change(&parts[0]);
             }
             ExprKind::Postfix(base, rest) => self.postfix(base, rest),
+            ExprKind::New(new) => {
+                new.count.iter().for_each(|e| self.expr(e));
+                new.init.iter().for_each(|init| self.init(init));
+            }
+            ExprKind::Launch(counts, _, args) => {
+                counts.iter().for_each(|e| self.expr(e));
+                self.exposing(|u| args.iter().for_each(|e| u.expr(e)));
+            }
             _ => {}
         }
     }

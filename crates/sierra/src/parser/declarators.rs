@@ -39,11 +39,18 @@ impl<'s> Parser<'s> {
     pub(super) fn declarator(&mut self, is_named: bool) -> Parsed<Declarator<'s>> {
         let start = self.span();
         let mut pointers = Vec::new();
+        let mut rates = Rates::default();
         while self.eat("*") {
             let mut pointer = (false, None);
+            rates = Rates::default();
             loop {
                 if self.eat("const") {
                     pointer.0 = true;
+                } else if self.is_ispc && (self.is("varying") || self.is("uniform")) {
+                    rates.is_bound = true;
+                    if self.next().text == "varying" {
+                        pointer.1 = Some(self.gang());
+                    }
                 } else if self.eat("varying") {
                     pointer.1 = Some(self.length()?);
                 } else if !self.eat("uniform") && !self.eat("restrict") {
@@ -71,10 +78,19 @@ impl<'s> Parser<'s> {
             let params = self.params()?;
             let function = Some(Box::new(FunctionPointer { pointers: inner.pointers, params }));
             let span = self.since(start);
-            let (name, lengths, params) = (inner.name, inner.lengths, None);
-            return Ok(Declarator { pointers, is_reference, reference_lanes, name, params, function, lengths, span });
+            let (name, lengths, rates) = (inner.name, inner.lengths, inner.rates);
+            return Ok(Declarator {
+                pointers,
+                is_reference,
+                reference_lanes,
+                name,
+                function,
+                lengths,
+                rates,
+                ..Declarator::at(span)
+            });
         }
-        let has_name = self.token().kind == Kind::Name && !KEYWORDS.contains(&self.token().text);
+        let has_name = self.token().kind == Kind::Name && !self.is_keyword(self.token().text);
         let name = if self.is("operator") {
             Some(self.operator()?)
         } else if is_named || has_name {
@@ -85,6 +101,7 @@ impl<'s> Parser<'s> {
         let mut params = None;
         if name.is_some() && self.eat("(") {
             params = Some(self.params()?);
+            self.attributes()?;
         }
         let mut lengths = Vec::new();
         while self.eat("[") {
@@ -92,7 +109,7 @@ impl<'s> Parser<'s> {
             self.expect("]")?;
         }
         let span = self.since(start);
-        Ok(Declarator { pointers, is_reference, reference_lanes, name, params, function: None, lengths, span })
+        Ok(Declarator { pointers, is_reference, reference_lanes, name, params, lengths, rates, ..Declarator::at(span) })
     }
 
     /// `operator+` as a name.
@@ -127,7 +144,12 @@ impl<'s> Parser<'s> {
                 return Err(Box::new(limitation::not_supported(self.span(), "parameters `...`", hint)));
             }
             let (_, specifier) = self.specifiers()?;
-            params.push((specifier, self.declarator(false)?));
+            let mut declarator = self.declarator(false)?;
+            self.rate(&specifier, false, &mut declarator);
+            if self.is_ispc && self.eat("=") {
+                declarator.default = Some(self.assignment()?.into());
+            }
+            params.push((specifier, declarator));
             if !self.eat(",") {
                 break;
             }
@@ -137,7 +159,14 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn type_name(&mut self) -> Parsed<TypeName<'s>> {
+        self.type_of(true)
+    }
+
+    /// A type alone, which may leave it open whether it has lanes.
+    pub(super) fn type_of(&mut self, is_open: bool) -> Parsed<TypeName<'s>> {
         let (_, specifier) = self.specifiers()?;
-        Ok((specifier, self.declarator(false)?))
+        let mut declarator = self.declarator(false)?;
+        self.rate(&specifier, is_open, &mut declarator);
+        Ok((specifier, declarator))
     }
 }

@@ -133,6 +133,11 @@ impl<'s> Parser<'s> {
             let operand = self.nested(Self::unary)?;
             return Ok(Expr { kind: ExprKind::Unary(operator, Box::new(operand)), span: self.since(start) });
         }
+        if self.is_ispc
+            && let Some(found) = self.value_of_ispc()?
+        {
+            return Ok(found);
+        }
         if self.is("(") && self.begins_type(self.ahead(1)) {
             return self.nested(|p| {
                 p.pos += 1;
@@ -213,30 +218,26 @@ impl<'s> Parser<'s> {
                 return Ok(Expr { kind: ExprKind::Text(texts), span: self.since(start) });
             }
             Kind::Name if matches!(token.text, "true" | "false") => ExprKind::Bool(token.text == "true"),
-            Kind::Name if matches!(token.text, "nullptr" | "NULL") => ExprKind::Null,
+            Kind::Name if matches!(token.text, "nullptr" | "NULL") && self.is_keyword(token.text) => ExprKind::Null,
             Kind::Name if self.begins_type(token) => {
                 let (_, specifier) = self.specifiers()?;
                 let at = self.span();
                 if !self.eat("(") {
                     return Err(self.unexpected("a value"));
                 }
-                let function = None;
-                let ty = Declarator {
-                    pointers: Vec::new(),
-                    is_reference: false,
-                    reference_lanes: None,
-                    name: None,
-                    params: None,
-                    function,
-                    lengths: Vec::new(),
-                    span: at,
-                };
+                let ty = Declarator::at(at);
                 let operand = Box::new(self.nested(Self::assignment)?);
                 self.expect(")")?;
                 return Ok(Expr { kind: ExprKind::Cast(Box::new((specifier, ty)), operand), span: self.since(start) });
             }
-            Kind::Name if token.text == "current_mask" => ExprKind::Mask,
-            Kind::Name if token.text == "seq" && self.ahead(1).text == "<" => {
+            Kind::Name if self.is_ispc && self.role(token.text).is_none() && token.text == "programCount" => {
+                ExprKind::Gang
+            }
+            Kind::Name if self.is_ispc && self.role(token.text).is_none() && token.text == "programIndex" => {
+                ExprKind::Sequence(Box::new(self.gang()))
+            }
+            Kind::Name if !self.is_ispc && token.text == "current_mask" => ExprKind::Mask,
+            Kind::Name if !self.is_ispc && token.text == "seq" && self.ahead(1).text == "<" => {
                 self.pos += 2;
                 // A `>` would end it.
                 let length = Box::new(self.nested(|p| p.binary(SHIFTS))?);
@@ -251,7 +252,7 @@ impl<'s> Parser<'s> {
                 let name = Name { text: token.text, span: start };
                 return Ok(Expr { kind: ExprKind::Instance(name, args), span: self.since(start) });
             }
-            Kind::Name if !KEYWORDS.contains(&token.text) => ExprKind::Name(token.text),
+            Kind::Name if !self.is_keyword(token.text) => ExprKind::Name(token.text),
             Kind::Sign if token.text == "(" => {
                 self.pos += 1;
                 let inner = self.nested(Self::expression)?;

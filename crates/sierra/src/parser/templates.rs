@@ -24,7 +24,8 @@ impl<'s> Parser<'s> {
         loop {
             let integer = if self.eat("typename") || self.eat("class") { None } else { Some(self.specifiers()?.1) };
             let name = self.name("the name of a parameter")?;
-            self.declare(name.text, if integer.is_some() { Role::Value } else { Role::Type });
+            let of_type = if self.is_ispc { Role::BoundType } else { Role::Type };
+            self.declare(name.text, if integer.is_some() { Role::Value } else { of_type });
             params.push(TemplateParam { name, integer });
             if self.is("=") {
                 let hint = "write the argument where the template is used";
@@ -44,7 +45,8 @@ impl<'s> Parser<'s> {
             return Ok(Template { name, params, of: Templated::Struct(specifier) });
         }
         let (storage, specifier) = self.specifiers()?;
-        let declarator = self.declarator(true)?;
+        let mut declarator = self.declarator(true)?;
+        self.rate(&specifier, false, &mut declarator);
         let (Some(name), true) = (declarator.name, declarator.params.is_some()) else {
             let hint = "write a template of a function or a struct";
             return Err(Box::new(limitation::not_supported(declarator.span, "templates of others", hint)));
@@ -66,7 +68,7 @@ impl<'s> Parser<'s> {
             let mut args = Vec::new();
             while !p.is(">") && !p.is(">>") {
                 args.push(if p.begins_type(p.token()) && p.ahead(1).text != "(" {
-                    TemplateArg::Type(Box::new(p.type_name()?))
+                    TemplateArg::Type(Box::new(p.type_of(false)?))
                 } else {
                     TemplateArg::Value(p.template_value()?)
                 });

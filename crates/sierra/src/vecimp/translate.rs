@@ -72,7 +72,7 @@ fn length<'s>(n: u32, span: Span) -> Expr<'s> {
 fn specifier<'s>(ty: Declared, span: Span) -> Specifier<'s> {
     let kind = SpecifierKind::Prim(prim(ty.element));
     let varying = ty.length.filter(|&n| n > 1).map(|n| Box::new(length(n, span)));
-    Specifier { kind, is_const: false, varying, simd: None, span }
+    Specifier { kind, is_const: false, varying, simd: None, short: None, words: Words::default(), span }
 }
 
 fn prim(element: Element) -> Prim {
@@ -88,16 +88,7 @@ fn declarator(name: &vecimp::Name) -> Declarator<'_> {
 }
 
 fn named(name: Name) -> Declarator {
-    Declarator {
-        pointers: Vec::new(),
-        is_reference: false,
-        reference_lanes: None,
-        name: Some(name),
-        params: None,
-        function: None,
-        lengths: Vec::new(),
-        span: name.span,
-    }
+    Declarator { name: Some(name), ..Declarator::at(name.span) }
 }
 
 impl<'p> Translator<'p> {

@@ -1,0 +1,152 @@
+//! Memory that the library moves, and what is atomic.
+
+use super::*;
+
+impl<'s> Lowerer<'s, '_> {
+    pub(super) fn moved_memory(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+        let values = self.arguments(args, 3, span)?;
+        let (byte, long) = (self.types.prim(Prim::U8), self.types.prim(Prim::I64));
+        let of_bytes = self.types.pointer(byte, false);
+        let bytes = |l: &mut Self, at: usize| match *l.types.kind(values[at].1) {
+            Kind::Pointer { .. } => Ok(l.retyped(values[at].0, of_bytes)),
+            Kind::VaryingPointer { .. } => {
+                let what = format!("`{word}` with a pointer in each lane");
+                let hint = "write a loop with `foreach_active`";
+                Err(Box::new(limitation::not_supported(args[at].span, &what, hint)))
+            }
+            _ => {
+                let found = l.types.show(values[at].1);
+                Err(Box::new(sierra_type::mismatch(args[at].span, &found, "a pointer")))
+            }
+        };
+        let to = bytes(self, 0)?;
+        let from = if word == "memset" { None } else { Some(bytes(self, 1)?) };
+        let count = self.convert(values[2], long, args[2].span)?;
+        let fill = match from {
+            None => self.convert(values[1], byte, args[1].span)?,
+            Some(_) => self.w.lit_prim(Prim::U8, 0),
+        };
+        // What overlaps is moved from its end, if it goes up.
+        let zero = self.w.lit_i64(0);
+        let one = self.w.lit_i64(1);
+        let is_back = match from {
+            Some(from) if word == "memmove" => {
+                let word = self.w.types.prim(Prim::U64);
+                let [a, b] = [to, from].map(|v| self.w.op_ty(Op::Bitcast, word, &[v]));
+                self.w.op(Op::Gt, &[a, b])
+            }
+            _ => self.w.lit_bool(false),
+        };
+        let number = self.slot(zero);
+        let (test, inner, after) = (self.block("test"), self.block("byte"), self.block("after"));
+        self.jump(test, &[]);
+        self.go_on_in(test);
+        let i = self.load(number, span)?;
+        let goes_on = self.w.op(Op::Lt, &[i, count]);
+        self.branch(goes_on, inner, after);
+        self.go_on_in(inner);
+        let last = self.w.op(Op::Sub, &[count, one]);
+        let from_end = self.w.op(Op::Sub, &[last, i]);
+        let at = self.w.op(Op::Select, &[is_back, from_end, i]);
+        let val = match from {
+            Some(from) => {
+                let at = self.w.op(Op::Lea, &[from, at]);
+                self.load(at, span)?
+            }
+            None => fill,
+        };
+        let target = self.w.op(Op::Lea, &[to, at]);
+        self.store(target, val, span)?;
+        let next = self.w.op(Op::Add, &[i, one]);
+        self.store(number, next, span)?;
+        self.jump(test, &[]);
+        self.go_on_in(after);
+        Ok((self.w.unit(), Types::VOID))
+    }
+
+    /// `atomic_…_global(p, v)`: once if nothing has lanes, else for each active lane, from the first to the last.
+    pub(super) fn atomic(&mut self, word: &str, name: Name<'s>, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+        let n_values = if word == "compare_exchange" { 2 } else { 1 };
+        let Some((pointer, others)) = args.split_first().filter(|a| a.1.len() == n_values) else {
+            return Err(self.count_of_arguments(args, n_values + 1, span));
+        };
+        let (val, ty) = self.value(pointer)?;
+        let lane = self.types.lane(ty);
+        let Kind::Pointer { to, .. } = *self.types.kind(lane) else {
+            return Err(Box::new(sierra_type::mismatch(pointer.span, &self.types.show(ty), "a pointer")));
+        };
+        let prim = self.types.as_prim(to);
+        let number = match (word, prim.is_some_and(Prim::is_float), prim.is_some_and(|p| p.is_signed())) {
+            ("compare_exchange", ..) => 0,
+            ("swap", ..) => 0,
+            ("add", true, _) => 11,
+            ("add", ..) => 1,
+            ("subtract", true, _) => 12,
+            ("subtract", ..) => 2,
+            ("and", false, _) => 3,
+            ("or", false, _) => 5,
+            ("xor", false, _) => 6,
+            ("max", true, _) => 13,
+            ("min", true, _) => 14,
+            ("max", _, true) => 7,
+            ("min", _, true) => 8,
+            ("max", ..) => 9,
+            ("min", ..) => 10,
+            _ => return Err(Box::new(sierra_name::error(name.span, name.text))),
+        };
+        let is_exchange = word == "compare_exchange";
+        let mut values = Vec::new();
+        for other in others {
+            let found = self.value(other)?;
+            values.push((found, other.span));
+        }
+        let has_lanes = self.types.is_varying(ty) || values.iter().any(|v| self.types.is_varying(v.0.1));
+        if !has_lanes {
+            let mut vals = Vec::new();
+            for (found, span) in values {
+                vals.push(self.convert(found, to, span)?);
+            }
+            return Ok((self.atomic_at(val, number, &vals, is_exchange, span)?, to));
+        }
+        let all = self.with_lanes(to, self.gang, span)?;
+        let mut vals = Vec::new();
+        for (found, span) in values {
+            vals.push(self.convert(found, all, span)?);
+        }
+        let zero = self.zero(all);
+        let olds = self.slot(zero);
+        self.each_active(span, |l, i| {
+            let pointer = l.lane_of(val, ty, i);
+            let vals: Vec<Val> = vals.iter().map(|&v| l.lane_of(v, all, i)).collect();
+            let old = l.atomic_at(pointer, number, &vals, is_exchange, span)?;
+            let found = l.load(olds, span)?;
+            let found = l.w.op(Op::Insert, &[found, i, old]);
+            l.store(olds, found, span)
+        })?;
+        Ok((self.load(olds, span)?, all))
+    }
+
+    pub(super) fn atomic_at(
+        &mut self,
+        pointer: Val,
+        number: i32,
+        vals: &[Val],
+        is_exchange: bool,
+        span: Span,
+    ) -> Lowered<Val> {
+        let zero = self.w.lit_i64(0);
+        let at = self.w.op(Op::Lea, &[pointer, zero]);
+        let mem = self.mem(span)?;
+        let (order, scope) = (self.w.lit_i32(ORDER), self.w.lit_i32(0));
+        self.w.set_origin(span);
+        let made = if is_exchange {
+            self.w.op(Op::Cmpxchg, &[mem, at, vals[0], vals[1], order, order, scope])
+        } else {
+            let number = self.w.lit_i32(number);
+            self.w.op(Op::Atomic, &[mem, number, at, vals[0], order, scope])
+        };
+        let (mem, val) = (self.w.extract(made, 0), self.w.extract(made, 1));
+        self.set_mem(mem);
+        Ok(if is_exchange { self.w.extract(val, 0) } else { val })
+    }
+}

@@ -1,0 +1,342 @@
+//! What only ISPC's dialect has in its grammar: which types have lanes without saying so, its statements, and its words.
+//!
+//! Separate, since all of it is an addition: the rest of the grammar is that of both dialects.
+//!
+//! A declarator says what a type without `uniform` and `varying` is: variables, parameters and results have lanes; fields, `typedef`s and types in casts
+//! leave it open. What a pointer leads to has none, the pointer itself is as a variable is.
+
+use super::*;
+
+/// Words that are no names. Those of Sierra and C++ that are missing may be names.
+const KEYWORDS: [&str; 23] = [
+    "cdo",
+    "cfor",
+    "cif",
+    "cwhile",
+    "delete",
+    "export",
+    "foreach",
+    "foreach_active",
+    "foreach_tiled",
+    "foreach_unique",
+    "in",
+    "launch",
+    "new",
+    "noinline",
+    "soa",
+    "sync",
+    "task",
+    "unmasked",
+    "invoke_sycl",
+    "__attribute__",
+    "__declspec",
+    "__regcall",
+    "__vectorcall",
+];
+
+/// Words of Sierra and C++ that ISPC's programs may have as names.
+const NAMES: [&str; 19] = [
+    "auto",
+    "class",
+    "constexpr",
+    "current_mask",
+    "for_each_active",
+    "for_each_unique",
+    "namespace",
+    "nullptr",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "restrict",
+    "scalar",
+    "simd",
+    "this",
+    "throw",
+    "try",
+    "using",
+];
+
+/// More names of numbers.
+const NUMBERS: [(&str, Prim); 5] = [
+    ("float16", Prim::F16),
+    ("intptr_t", Prim::I64),
+    ("ptrdiff_t", Prim::I64),
+    ("uint", Prim::U32),
+    ("uintptr_t", Prim::U64),
+];
+
+pub(super) fn begins_type(word: &str) -> bool {
+    matches!(
+        word,
+        "export" | "task" | "noinline" | "soa" | "__attribute__" | "__declspec" | "__regcall" | "__vectorcall"
+    )
+}
+
+impl<'s> Parser<'s> {
+    pub(super) fn is_keyword(&self, word: &str) -> bool {
+        match self.is_ispc {
+            true => KEYWORDS.contains(&word) || super::KEYWORDS.contains(&word) && !NAMES.contains(&word),
+            false => super::KEYWORDS.contains(&word),
+        }
+    }
+
+    /// The number that a name means, unless the program has another meaning for it.
+    pub(super) fn int_name(&self, name: &str) -> Option<Prim> {
+        let more = NUMBERS.iter().filter(|_| self.is_ispc);
+        INTS.iter().chain(more).find(|i| i.0 == name).map(|i| i.1)
+    }
+
+    /// The number of lanes.
+    pub(super) fn gang(&self) -> Expr<'s> {
+        Expr { kind: ExprKind::Gang, span: self.span() }
+    }
+
+    /// Says whether a type has lanes that does not say so. `is_open`: something else decides.
+    pub(super) fn rate(&self, specifier: &Specifier<'s>, is_open: bool, declarator: &mut Declarator<'s>) {
+        if !self.is_ispc {
+            return;
+        }
+        let is_bound_type =
+            matches!(&specifier.kind, SpecifierKind::Named(name, _) if self.role(name.text) == Some(Role::BoundType));
+        let is_bound = specifier.words.is_uniform || specifier.varying.is_some() || is_bound_type;
+        let is_void = matches!(specifier.kind, SpecifierKind::Void);
+        if let Some(pointer) = declarator.pointers.last_mut() {
+            if declarator.function.is_none() && !is_open && !declarator.rates.is_bound {
+                pointer.1 = Some(self.gang());
+            }
+        } else {
+            declarator.rates.varies = !is_bound && !is_void && (!is_open || declarator.function.is_some());
+            declarator.rates.is_bound |= is_bound && declarator.function.is_none();
+        }
+        if let Some(function) = &mut declarator.function
+            && let Some(pointer) = function.pointers.first_mut()
+            && !is_open
+            && !declarator.rates.is_bound
+        {
+            pointer.1 = Some(self.gang());
+        }
+    }
+
+    /// Takes a word of a specifier that only this dialect has.
+    pub(super) fn word_of_ispc(
+        &mut self,
+        token: Token<'s>,
+        storage: &mut Storage,
+        words: &mut Words,
+        varying: &mut Option<Box<Expr<'s>>>,
+    ) -> Parsed<bool> {
+        match token.text {
+            "uniform" => words.is_uniform = true,
+            "varying" => *varying = Some(Box::new(self.gang())),
+            "export" => *storage = Storage::Export,
+            "task" => words.is_task = true,
+            "unmasked" => words.is_unmasked = true,
+            "noinline" | "__regcall" | "__vectorcall" => {}
+            "__attribute__" | "__declspec" => {
+                self.attributes()?;
+                return Ok(true);
+            }
+            "soa" => {
+                let hint = "declare a struct of arrays";
+                return Err(Box::new(limitation::not_supported(token.span, "`soa<n>` types", hint)));
+            }
+            _ => return Ok(false),
+        }
+        self.pos += 1;
+        Ok(true)
+    }
+
+    /// `__attribute__((…))`, which changes nothing.
+    pub(super) fn attributes(&mut self) -> Parsed<()> {
+        while self.is_ispc && (self.eat("__attribute__") || self.eat("__declspec")) {
+            self.expect("(")?;
+            let mut depth = 1;
+            while depth > 0 {
+                let token = self.next();
+                match (token.kind, token.text) {
+                    (Kind::End, _) => return Err(self.unexpected("`)`")),
+                    (Kind::Sign, "(") => depth += 1,
+                    (Kind::Sign, ")") => depth -= 1,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Statements.
+
+    pub(super) fn statement_of_ispc(&mut self, token: Token<'s>) -> Parsed<Option<StatementKind<'s>>> {
+        if self.ahead(1).text == ":" && !self.is_keyword(token.text) {
+            let hint = "use a loop, `break` and `continue`";
+            return Err(Box::new(limitation::not_supported(token.span, "jumps to labels", hint)));
+        }
+        match token.text {
+            "cif" => return self.if_statement().map(Some),
+            "cwhile" => {
+                self.pos += 1;
+                let condition = Some(self.condition()?);
+                let body = Box::new(self.statement()?);
+                return Ok(Some(StatementKind::For { first: None, condition, step: None, body }));
+            }
+            "cfor" => {
+                self.pos += 1;
+                return self.scoped(Self::for_statement).map(Some);
+            }
+            "cdo" => {
+                self.pos += 1;
+                let body = Box::new(self.statement()?);
+                if !self.eat("cwhile") {
+                    self.expect("while")?;
+                }
+                let condition = self.condition()?;
+                self.expect(";")?;
+                return Ok(Some(StatementKind::DoWhile(body, condition)));
+            }
+            "foreach" | "foreach_tiled" => {
+                self.pos += 1;
+                return self.scoped(Self::foreach).map(Some);
+            }
+            "foreach_active" => {
+                self.pos += 1;
+                self.expect("(")?;
+                let name = self.name("a name for the number of the lane")?;
+                self.expect(")")?;
+                return self.scoped(|p| {
+                    p.declare(name.text, Role::Value);
+                    Ok(Some(StatementKind::ForEachLane(name, Box::new(p.statement()?))))
+                });
+            }
+            "foreach_unique" => {
+                self.pos += 1;
+                self.expect("(")?;
+                let name = self.name("a name for the value")?;
+                self.expect("in")?;
+                let values = self.expression()?;
+                self.expect(")")?;
+                return self.scoped(|p| {
+                    p.declare(name.text, Role::Value);
+                    Ok(Some(StatementKind::ForEachUnique(name, values, Box::new(p.statement()?))))
+                });
+            }
+            "unmasked" if self.ahead(1).text == "{" => {
+                self.pos += 1;
+                return Ok(Some(StatementKind::Unmasked(Box::new(self.statement()?))));
+            }
+            "delete" => {
+                self.pos += 1;
+                if self.eat("[") {
+                    self.expect("]")?;
+                }
+                let pointer = self.expression()?;
+                self.expect(";")?;
+                return Ok(Some(StatementKind::Delete(pointer)));
+            }
+            "sync" => {
+                self.pos += 1;
+                self.expect(";")?;
+                return Ok(Some(StatementKind::Sync));
+            }
+            "do" => {
+                // `do … cwhile`
+                self.pos += 1;
+                let body = Box::new(self.statement()?);
+                if !self.eat("cwhile") {
+                    self.expect("while")?;
+                }
+                let condition = self.condition()?;
+                self.expect(";")?;
+                return Ok(Some(StatementKind::DoWhile(body, condition)));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// `(i = a ... b, j = c ... d) statement`
+    fn foreach(&mut self) -> Parsed<StatementKind<'s>> {
+        self.expect("(")?;
+        let mut dimensions = Vec::new();
+        loop {
+            // Its type is `int`, written or not.
+            if self.is("uniform") || self.is("varying") || self.is("int") || self.is("int32") {
+                self.specifiers()?;
+            }
+            let name = self.name("a name for the index")?;
+            self.expect("=")?;
+            let first = self.choice()?;
+            self.expect("...")?;
+            dimensions.push((name, first, self.choice()?));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        dimensions.iter().for_each(|d| self.declare(d.0.text, Role::Value));
+        Ok(StatementKind::ForEach(dimensions, Box::new(self.statement()?)))
+    }
+
+    // Values.
+
+    /// `launch` and `new`.
+    pub(super) fn value_of_ispc(&mut self) -> Parsed<Option<Expr<'s>>> {
+        let start = self.span();
+        let is_rate = self.is("uniform") || self.is("varying");
+        if self.is("new") || is_rate && self.ahead(1).text == "new" {
+            let is_uniform = self.is("uniform");
+            self.pos += 1 + usize::from(is_rate);
+            let (_, specifier) = self.specifiers()?;
+            let mut declarator = Declarator::at(self.span());
+            while self.eat("*") {
+                while self.eat("uniform") || self.eat("const") {}
+                declarator.pointers.push((false, if self.eat("varying") { Some(self.gang()) } else { None }));
+            }
+            let mut count = None;
+            if self.eat("[") {
+                count = Some(self.nested(Self::expression)?);
+                self.expect("]")?;
+            }
+            let mut init = None;
+            if self.is("(") {
+                self.pos += 1;
+                if !self.is(")") {
+                    init = Some(Init::Value(self.nested(Self::assignment)?));
+                }
+                self.expect(")")?;
+            } else if self.is("{") {
+                init = Some(self.init()?);
+            }
+            let new = New { is_uniform, ty: (specifier, declarator), count, init };
+            return Ok(Some(Expr { kind: ExprKind::New(Box::new(new)), span: self.since(start) }));
+        }
+        if self.eat("launch") {
+            let mut counts = Vec::new();
+            while self.eat("[") {
+                loop {
+                    counts.push(self.nested(Self::assignment)?);
+                    if !self.eat(",") {
+                        break;
+                    }
+                }
+                self.expect("]")?;
+            }
+            let is_old = self.eat("<");
+            let name = self.name("the name of a task")?;
+            self.expect("(")?;
+            let mut args = Vec::new();
+            while !self.is(")") {
+                args.push(self.nested(Self::assignment)?);
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            if is_old {
+                self.expect(">")?;
+            }
+            return Ok(Some(Expr { kind: ExprKind::Launch(counts, name, args), span: self.since(start) }));
+        }
+        Ok(None)
+    }
+}
