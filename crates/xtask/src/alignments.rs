@@ -1,5 +1,6 @@
 //! Random alignments: `lib/align` beside plain quadratic loops in C, and beside parasail and edlib. `./x test --all alignments` runs it;
-//! separate from the library's own tests, since a million pairs take minutes, and the plain loops share no compiler with it.
+//! separate from the library's own tests, since a million pairs take minutes, and the plain loops share no compiler with it. Last comes
+//! a pair of a million letters each, in little memory.
 //!
 //! Each kind of scheme is a library of its own, made of `alignments/kernels.impala`.
 
@@ -21,6 +22,9 @@ const PAIRS: u32 = 1_000_000;
 
 /// The time for one kind.
 const LIMIT: Duration = Duration::from_secs(1500);
+
+/// Address space in KiB for two sequences of a million letters: a matrix of their cells would need 250 times as much.
+const MEMORY: u32 = 4 << 20;
 
 /// Threads that compile and run.
 const THREADS: usize = 2;
@@ -60,7 +64,18 @@ pub fn run() -> Result<Tally, String> {
             });
         }
     });
+    let faults: Vec<String> = run_long(&folder, seed).err().into_iter().collect();
+    tally.count("an alignment of a million letters", &faults);
     Ok(tally)
+}
+
+/// Aligns two long sequences in bounded memory, on all processors.
+fn run_long(folder: &Path, seed: u64) -> Result<(), String> {
+    let program = folder.join("long");
+    let mut nyala = Command::new(texts::nyala());
+    nyala.arg("build").arg(source("long.impala")).args(["-D", &format!("SEED={seed}"), "-o"]).arg(&program);
+    succeed(&mut nyala)?;
+    succeed(Command::new("sh").args(["-c", &format!("ulimit -v {MEMORY} && exec \"$0\"")]).arg(&program))
 }
 
 /// Makes the library of a kind, and compares what it finds.
