@@ -787,7 +787,7 @@ impl<'s> Parser<'s> {
             if !self.eat("else") {
                 return Ok(StatementKind::If(arms, None));
             }
-            if !self.is("if") && !(self.is_ispc && self.is("cif")) {
+            if !(self.is("if") || self.is_ispc && self.is("cif")) {
                 let otherwise = self.statement()?;
                 return Ok(StatementKind::If(arms, Some(Box::new(otherwise))));
             }
