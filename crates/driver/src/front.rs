@@ -350,7 +350,12 @@ impl FrontEnd {
     pub fn header(&self, guard: &str) -> Result<String, Failed> {
         let mut report = self.without_errors()?;
         staged::only_impala(&mut report, "headers of programs in DeepCPS or Staged-C")?;
-        sierra::only_impala(&mut report, "headers of programs in Sierra")?;
+        if self.trees().program().iter().all(|tree| tree.items.is_empty())
+            && let Some(text) = sierra::header(&report, &self.options, guard)
+        {
+            return Ok(text);
+        }
+        sierra::only_impala(&mut report, "headers of programs in Impala and Sierra together")?;
         nyala_sema::header(self.program(), &report.sources).text(guard).map_err(|d| report.report(*d))
     }
 }

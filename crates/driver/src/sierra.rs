@@ -38,6 +38,10 @@ const MAX_HEADERS: usize = 1000;
 
 /// Adds the headers that a file includes, and those that they include. Those that cannot be read are reported where they are needed.
 pub(crate) fn add_headers(sources: &mut Sources, file: FileId, read: &dyn Fn(&Path) -> Result<String, String>) {
+    let (library, text) = nyala_sierra::ISPC_LIBRARY;
+    if sources.name(file).ends_with(nyala_sierra::ISPC_ENDING) && !sources.names().any(|known| known == library) {
+        sources.add(library, text);
+    }
     let mut open = vec![file];
     let mut n = 0;
     while let Some(file) = open.pop() {
@@ -65,8 +69,19 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     // Faults are reported when the program is compiled.
     let callables =
         nyala_sierra::lower(&sources, &files(&sources), false, DEFAULT_GANG, &mut World::new(), &mut Sink::default());
-    let own = callables.into_iter().filter(|c| c.place.file == file);
+    let own = callables.callables.into_iter().filter(|c| c.place.file == file);
     own.map(|c| (sources.line_col(c.place).0, c)).collect()
+}
+
+/// The header of a program that has no functions in Impala: the macro `guard` keeps it from being read twice.
+pub(crate) fn header(report: &Report, options: &Options, guard: &str) -> Option<String> {
+    let files = files(&report.sources);
+    if files.is_empty() {
+        return None;
+    }
+    let mut sink = Sink::default();
+    let found = nyala_sierra::lower(&report.sources, &files, false, gang(options), &mut World::new(), &mut sink);
+    Some(format!("#ifndef {guard}\n#define {guard}\n\n{}\n#endif\n", found.header))
 }
 
 /// Reports what is wrong with grammar, names and types.

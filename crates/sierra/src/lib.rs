@@ -2,8 +2,10 @@
 //!
 //! For users: `docs/sierra.md`. Of Leißa, Haffner and Hack, "Sierra: A SIMD Extension for C++" (seed 002, part I).
 //!
-//! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it. A dialect for ISPC's programs will
-//! come on top of it.
+//! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it.
+//!
+//! **Dialects.** Files `.ispc` are those of ISPC's programs: the same tokens, trees and rules, of which `parser/ispc.rs` says which types have lanes by
+//! themselves, and `lower/ispc.rs` what only they have. Their library is code (`lower/library.rs`), and a file in the dialect ([`ISPC_LIBRARY`]).
 //!
 //! **Parts.** Characters to tokens ([`lexer`]), lines for the preprocessor ([`preprocess`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
@@ -28,10 +30,13 @@ pub mod syntax;
 mod types;
 pub mod vecimp;
 
-pub use lower::{Callable, lower};
+pub use lower::{Callable, Exports, lower};
 
 /// The endings of files in the language, and in VecImp.
 pub const ENDINGS: [&str; 3] = [".sierra", vecimp::ENDING, ISPC_ENDING];
+
+/// The library of ISPC's dialect as a file among the sources of programs in it: its name and text.
+pub const ISPC_LIBRARY: (&str, &str) = ("<library of ISPC>", include_str!("library.ispc"));
 
 /// That of ISPC's dialect.
 pub const ISPC_ENDING: &str = ".ispc";

@@ -10,6 +10,7 @@
 mod calls;
 mod conversions;
 mod exprs;
+mod header;
 mod initializers;
 mod intrinsics;
 mod ispc;
@@ -42,6 +43,14 @@ pub struct Callable {
     pub signature: String,
 }
 
+/// What other code can have of a program.
+#[derive(Default)]
+pub struct Exports {
+    pub callables: Vec<Callable>,
+    /// The text of a header for C, without what guards it.
+    pub header: String,
+}
+
 /// Adds what files in Sierra have to `world`; signed arithmetic may wrap around, and a gang of ISPC's programs has `gang` lanes. Returns the functions that
 /// are exported.
 pub fn lower(
@@ -51,7 +60,7 @@ pub fn lower(
     gang: u32,
     world: &mut World,
     sink: &mut Sink,
-) -> Vec<Callable> {
+) -> Exports {
     // The trees of those in VecImp have their names.
     let is_vecimp = |file| sources.name(file).ends_with(vecimp::ENDING);
     let of_vecimp = |&file: &FileId| is_vecimp(file).then(|| vecimp::program(file, sources.text(file), sink));
@@ -89,24 +98,45 @@ pub fn lower(
         values: FxHashMap::default(),
         rest_is_cheap: true,
         lane_references: Vec::new(),
+        library: FxHashMap::default(),
+        statics: FxHashMap::default(),
+        instance: None,
+        is_in_foreach: false,
+        n_library_templates: 0,
     };
-    for (&file, program) in files.iter().zip(&programs) {
-        let is_ispc = sources.name(file).ends_with(crate::ISPC_ENDING);
-        let items = match program {
-            Some(program) => vecimp::translate(program),
-            None => {
-                let macros = if is_ispc { ispc::macros(lowerer.gang) } else { Vec::new() };
-                let tokens = crate::preprocess::preprocess(sources, file, &macros, lowerer.sink);
-                crate::parser::parse(tokens, is_ispc, lowerer.sink)
-            }
-        };
+    let parsed = |lowerer: &mut Lowerer<'_, '_>, file, is_ispc| {
         (lowerer.is_ispc, lowerer.types.is_ispc) = (is_ispc, is_ispc);
+        let macros = if is_ispc { ispc::macros(lowerer.gang) } else { Vec::new() };
+        let tokens = crate::preprocess::preprocess(sources, file, &macros, lowerer.sink);
+        crate::parser::parse(tokens, is_ispc, lowerer.sink)
+    };
+    let is_ispc = |file| sources.name(file).ends_with(crate::ISPC_ENDING);
+    let library = sources.names().position(|name| name == crate::ISPC_LIBRARY.0).map(FileId::from_idx);
+    // Few programs need it.
+    let is_needed = || {
+        let texts = sources.names().enumerate().filter(|(_, name)| *name != crate::ISPC_LIBRARY.0);
+        let mut texts = texts.map(|(i, _)| sources.text(FileId::from_idx(i)));
+        texts.any(|text| ["RNGState", "ldexp", "frexp"].iter().any(|word| text.contains(word)))
+    };
+    if let Some(library) = library.filter(|_| files.iter().any(|&file| is_ispc(file)) && is_needed()) {
+        let items = parsed(&mut lowerer, library, true);
+        lowerer.library_items(&items);
+    }
+    for (&file, program) in files.iter().zip(&programs) {
+        let is_ispc = is_ispc(file);
+        let items = match program {
+            Some(program) => {
+                (lowerer.is_ispc, lowerer.types.is_ispc) = (false, false);
+                vecimp::translate(program)
+            }
+            None => parsed(&mut lowerer, file, is_ispc),
+        };
         // VecImp's numbers do.
         lowerer.wrap = wrap || program.is_some();
         lowerer.items(&items);
     }
     lowerer.link();
-    lowerer.callables()
+    Exports { callables: lowerer.callables(), header: lowerer.header() }
 }
 
 /// The continuation that is being built, and its current memory.
@@ -156,6 +186,9 @@ struct Function<'s> {
     of_ispc: bool,
     /// Its last parameters are the numbers of the task.
     is_task: bool,
+    /// Of the library: its code is made when it is called first.
+    is_library: bool,
+    is_waiting: bool,
     /// What parameters are without an argument.
     defaults: Vec<Option<std::rc::Rc<Expr<'s>>>>,
 }
@@ -235,6 +268,14 @@ struct Lowerer<'s, 'w> {
     /// Signed arithmetic is modulo 2ⁿ.
     wrap: bool,
     types: Types,
+    /// Variables of functions that exist once, by their declarators, and the instance of a template that is lowered.
+    statics: FxHashMap<(usize, Option<usize>), Variable>,
+    instance: Option<usize>,
+    /// The body of a `foreach`, which is lowered twice.
+    is_in_foreach: bool,
+    /// Names of ISPC's library, and the number of its templates.
+    library: FxHashMap<&'s str, (Entity, Span)>,
+    n_library_templates: usize,
     /// Names with their places, from the file's to the innermost block's.
     scopes: Vec<FxHashMap<&'s str, (Entity, Span)>>,
     functions: Vec<Function<'s>>,
@@ -283,6 +324,7 @@ impl<'s> Lowerer<'s, '_> {
     /// The functions of a file. Their bodies are kept while the file is lowered.
     fn items(&mut self, items: &[Item<'s>]) {
         self.scopes = vec![FxHashMap::default()];
+        self.statics.clear();
         let mut bodies = Vec::new();
         for item in items {
             let done = match item {
@@ -301,7 +343,7 @@ impl<'s> Lowerer<'s, '_> {
             self.report(done);
         }
         self.instances_of_file();
-        self.functions.iter_mut().for_each(|f| f.source = None);
+        self.functions.iter_mut().filter(|f| !f.is_library).for_each(|f| f.source = None);
     }
 
     fn report(&mut self, done: Lowered<()>) {
@@ -327,7 +369,8 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn find(&self, name: &str) -> Option<Entity> {
-        self.scopes.iter().rev().find_map(|s| s.get(name)).map(|e| e.0)
+        let found = self.scopes.iter().rev().find_map(|s| s.get(name));
+        found.or_else(|| self.library.get(name).filter(|_| self.is_ispc)).map(|e| e.0)
     }
 
     // Items.
@@ -363,6 +406,12 @@ impl<'s> Lowerer<'s, '_> {
         init: Option<&Init<'s>>,
     ) -> Lowered<()> {
         let Some(name) = declarator.name else { return Ok(()) };
+        // Code may be lowered several times, and has one variable all the same.
+        let key = (std::ptr::from_ref(declarator) as usize, self.instance);
+        let is_local = self.scopes.len() > 1 && declaration.storage == Storage::Static;
+        if let Some(&known) = self.statics.get(&key).filter(|_| is_local) {
+            return self.declare(name, Entity::Variable(known));
+        }
         let is_const = Self::is_const(&declaration.specifier, declarator);
         let ty = self.initialized_type(base, declaration.specifier.is_const, declarator, init)?;
         self.complete(ty, declarator.span)?;
@@ -418,6 +467,9 @@ impl<'s> Lowerer<'s, '_> {
             {
                 return Ok(());
             }
+        }
+        if is_local {
+            self.statics.insert(key, variable);
         }
         self.declare(name, Entity::Variable(variable))
     }
@@ -545,6 +597,8 @@ impl<'s> Lowerer<'s, '_> {
             is_own: false,
             of_ispc: self.is_ispc,
             is_task: false,
+            is_library: false,
+            is_waiting: false,
             defaults: Vec::new(),
         });
         self.functions.len() - 1
@@ -588,7 +642,7 @@ impl<'s> Lowerer<'s, '_> {
             self.complete(ty, declarator.span)?;
             return Ok(ty);
         };
-        if !inner.is_empty() {
+        if !inner.is_empty() && !self.is_ispc {
             let hint = "take a pointer, and compute the index";
             return Err(Box::new(limitation::not_supported(
                 declarator.span,
@@ -601,6 +655,9 @@ impl<'s> Lowerer<'s, '_> {
         for (is_const, varying) in &declarator.pointers {
             ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
             target_is_const = *is_const;
+        }
+        for length in inner.iter().rev() {
+            ty = self.array_of(ty, length.as_ref(), declarator.span)?;
         }
         let ty = self.types.pointer(ty, target_is_const);
         self.depth(ty, declarator.span)?;
@@ -626,6 +683,7 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_name::twice(name.span, name.text, declared)));
         }
         self.functions[id].declared = name.span;
+        self.instance = matches!(self.functions[id].source, Some(templates::Source::Template(..))).then_some(id);
         self.scopes.push(FxHashMap::default());
         self.reached.insert(k);
         self.go_on_in(k);
@@ -639,6 +697,7 @@ impl<'s> Lowerer<'s, '_> {
         self.lane_references.clear();
         self.values.clear();
         self.rest_is_cheap = true;
+        self.is_in_foreach = false;
         self.uses = function.has_lanes.then(|| uses::Uses::of(&function.body));
         let mask = simd.map(|_| params.remove(0));
         // `simd(1)`: lanes cannot return one by one, and values may have any numbers of lanes.

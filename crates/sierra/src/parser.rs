@@ -176,7 +176,12 @@ pub(crate) fn parse_condition<'s>(tokens: Vec<Token<'s>>) -> Parsed<Expr<'s>> {
 
 /// The items of a file's tokens. What is wrong with its grammar is reported.
 pub fn parse<'s>(tokens: Vec<Token<'s>>, is_ispc: bool, sink: &mut Sink) -> Vec<Item<'s>> {
-    let scopes = vec![FxHashMap::default()];
+    // Types of the library are around the file's.
+    let mut types = FxHashMap::default();
+    if is_ispc {
+        types.insert("RNGState", Role::Type);
+    }
+    let scopes = vec![types, FxHashMap::default()];
     let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, is_ispc };
     let mut items = Vec::new();
     while parser.token().kind != Kind::End {
@@ -782,7 +787,7 @@ impl<'s> Parser<'s> {
             if !self.eat("else") {
                 return Ok(StatementKind::If(arms, None));
             }
-            if !self.is("if") && !(self.is_ispc && self.is("cif")) {
+            if !(self.is("if") || self.is_ispc && self.is("cif")) {
                 let otherwise = self.statement()?;
                 return Ok(StatementKind::If(arms, Some(Box::new(otherwise))));
             }

@@ -140,6 +140,11 @@ impl Types {
         self.intern(Kind::Prim(prim))
     }
 
+    /// A number's type, which is always there.
+    pub fn known_prim(&self, prim: Prim) -> Ty {
+        self.known.get(&Kind::Prim(prim)).copied().unwrap_or(Types::ERROR)
+    }
+
     pub fn pointer(&mut self, to: Ty, is_const: bool) -> Ty {
         self.intern(Kind::Pointer { to, is_const })
     }

@@ -42,6 +42,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/promises.md",
             "docs/staging.md",
             "docs/sierra.md",
+            "docs/ispc.md",
             "docs/vecimp.md",
             "docs/tuning.md",
             "docs/packages.md",

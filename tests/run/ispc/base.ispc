@@ -169,3 +169,49 @@ export uniform bool test_statics() {
     for (uniform int i = 0; i < COUNT; ++i) x = counted(i);
     return calls == before + 3 && all(x >= 5) && PI > 3.14;
 }
+
+// Places of each lane in what has lanes.
+struct Pair {
+    int first;
+    float second[2];
+};
+export uniform bool test_places() {
+    Pair pairs[4];
+    int numbers[5];
+    float<2> shorts[3];
+    for (uniform int i = 0; i < 4; ++i) {
+        Pair p = { 10 * i, { i, -i } };
+        pairs[i] = p;
+    }
+    int own = programIndex % 4;
+    Pair p = pairs[own];
+    p.first += programIndex;
+    if (programIndex != 1) pairs[own] = p;
+    for (uniform int i = 0; i < 5; ++i) numbers[i] = i;
+    int * q = &numbers[programIndex % 5];
+    *q += 100;
+    shorts[programIndex % 3] = 7;
+    Pair again = pairs[own];
+    return all(again.first == (programIndex == 1 ? 10 : 10 * own + programIndex)) && all(p.second[1] == -own)
+        && all(numbers[programIndex % 5] == programIndex % 5 + 100) && all(numbers[(programIndex + 1) % 5] == (programIndex + 1) % 5)
+        && all(shorts[programIndex % 3].y == 7);
+}
+uniform int sum_of_rows(uniform int a[][3], uniform int n) {
+    uniform int sum = 0;
+    for (uniform int i = 0; i < n; ++i) for (uniform int j = 0; j < 3; ++j) sum += a[i][j];
+    return sum;
+}
+int counted_rounds() {
+    int n = 0;
+    foreach (i = 0 ... 30) {
+        static uniform int rounds = 0;
+        ++rounds;
+        n = rounds;
+    }
+    return n;
+}
+export uniform bool test_rows() {
+    uniform int a[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+    uniform int before = reduce_max(counted_rounds());
+    return sum_of_rows(a, 2) == 21 && reduce_max(counted_rounds()) == 2 * before && before == (29 + programCount) / programCount;
+}

@@ -153,3 +153,36 @@ export uniform bool test_new() {
     delete one;
     return sum == 45 && all(last == 5) && all(found == 2.5);
 }
+
+// A result without lanes is that of the first `return` that is reached; a step without lanes is not made when all have left.
+uniform int place_of(uniform int a[], uniform int n, uniform int x) {
+    for (uniform int i = 0; i < n; ++i) {
+        if (a[i] == x) return i;
+    }
+    return -1;
+}
+uniform int rounds_until(uniform int limit) {
+    uniform int n;
+    for (n = 0; n < 10; ++n) {
+        if (n * n > limit) cbreak;
+    }
+    return n;
+}
+export uniform bool test_without_lanes() {
+    uniform int a[4] = { 5, 6, 7, 8 };
+    return place_of(a, 4, 7) == 2 && place_of(a, 4, 1) == -1 && rounds_until(10) == 4 && rounds_until(1000) == 10;
+}
+static uniform int active = 0;
+static void note_active(int x) {
+    active += popcnt(lanemask());
+    if (x > 1) active += 100 * popcnt(lanemask());
+}
+unmasked void in_all(uniform int a[]) { a[programIndex] = 1; }
+export uniform bool test_masks_of_calls() {
+    uniform int a[64];
+    for (uniform int i = 0; i < 64; ++i) a[i] = 0;
+    active = 0;
+    if (programIndex < 2) note_active(programIndex + 1);
+    if (programIndex == 0) in_all(a);
+    return active == 102 && a[0] == 1 && a[1] == 1;
+}

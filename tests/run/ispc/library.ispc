@@ -158,3 +158,26 @@ export uniform bool test_clock() {
     assume(programCount > 1);
     return clock() >= begin && num_cores() >= 1;
 }
+export uniform bool test_random() {
+    RNGState state;
+    seed_rng(&state, programIndex);
+    uniform RNGState one;
+    seed_rng(&one, 1);
+    uniform float sum = 0;
+    uniform bool fine = true;
+    for (uniform int i = 0; i < 50; ++i) {
+        float f = frandom(&state);
+        uniform float g = frandom(&one);
+        fine = fine && all(f >= 0 && f < 1) && extract(f, 1) == g;
+        sum += g;
+    }
+    unsigned int r = random(&state);
+    return fine && sum > 15 && sum < 35 && extract(r, 0) != extract(r, 1);
+}
+export uniform bool test_powers() {
+    int n;
+    float f = frexp(programIndex * 3.f, &n), back = ldexp(f, n);
+    uniform int m;
+    uniform float g = frexp(-10.f, &m), tiny = ldexp(1.f, -149);
+    return all(back == programIndex * 3) && g == -0.625f && m == 4 && ldexp(0.75f, 3) == 6 && tiny > 0 && tiny * 0.5f == 0;
+}

@@ -39,7 +39,11 @@ impl<'s> Lowerer<'s, '_> {
             None => return self.intrinsic(name, args, span),
         };
         // In ISPC's dialect, the library may have others of the name.
-        let is_shared = self.is_ispc && library::has(name.text);
+        let of_library = self.library.get(name.text).and_then(|e| match e.0 {
+            Entity::Functions(other) if self.is_ispc && other != set => Some(other),
+            _ => None,
+        });
+        let is_shared = self.is_ispc && (library::has(name.text) || of_library.is_some());
         if let ([overloads::Candidate::Function(id)], [], false) = (&self.sets[set][..], of, is_shared) {
             let callee = self.callee(*id);
             let found = self.arguments_for(&callee, args, span)?;
@@ -52,15 +56,21 @@ impl<'s> Lowerer<'s, '_> {
             let value = self.expression(arg)?;
             values.push((value, arg.span));
         }
+        let mut set = set;
         if is_shared && !self.takes(set, of, &values, span)? {
-            return self.intrinsic(name, args, span);
+            match of_library {
+                Some(other) => set = other,
+                None if library::has(name.text) => return self.intrinsic(name, args, span),
+                None => {}
+            }
         }
         let id = self.chosen(set, name.text, of, &values, span)?;
         let callee = self.callee(id);
         self.call_values(&callee, &values, span)
     }
 
-    pub(super) fn callee(&self, id: usize) -> Callee {
+    pub(super) fn callee(&mut self, id: usize) -> Callee {
+        self.wait_for(id);
         let f = &self.functions[id];
         let (target, params) = (Target::Function(id), f.params.clone());
         Callee { target, params, result: f.result, simd: f.simd, declared: f.declared }
@@ -114,7 +124,10 @@ impl<'s> Lowerer<'s, '_> {
         places: &[Span],
         span: Span,
     ) -> Lowered<(Val, Ty)> {
-        if let (Some(mode), None) = (self.mode.filter(|m| m.is_real()), callee.simd) {
+        // An `unmasked` function of ISPC's dialect begins with all lanes.
+        let is_unmasked =
+            matches!(callee.target, Target::Function(id) if self.functions[id].of_ispc && self.functions[id].is_own);
+        if let (Some(mode), None, false) = (self.mode.filter(|m| m.is_real()), callee.simd, is_unmasked) {
             let has_lanes = |ty: Ty| match *self.types.kind(ty) {
                 Kind::Reference { to, .. } => self.types.is_varying(to),
                 _ => self.types.is_varying(ty),

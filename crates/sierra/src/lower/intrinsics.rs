@@ -228,6 +228,12 @@ impl<'s> Lowerer<'s, '_> {
                 Kind::Prim(Prim::I8) if !self.is_ispc => "nyala_print_char".to_string(),
                 Kind::Prim(prim) => format!("nyala_print_{}", prim.name()),
                 Kind::Pointer { to, .. } if self.types.as_prim(to) == Some(Prim::I8) => "nyala_print_string".into(),
+                Kind::Pointer { .. } if self.is_ispc => {
+                    let address = self.w.types.prim(Prim::U64);
+                    let bits = self.w.op_ty(Op::Bitcast, address, &[val]);
+                    printed.push(("nyala_print_u64".into(), vec![bits]));
+                    continue;
+                }
                 Kind::Varying(prim, n) if prim != Prim::I8 || self.is_ispc => {
                     let symbol = format!("nyala_print_{}", prim.name());
                     let numbers: Vec<Val> = (0..n).map(|i| self.w.lit_i32(i as i32)).collect();

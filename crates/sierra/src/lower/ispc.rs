@@ -225,7 +225,7 @@ impl<'s> Lowerer<'s, '_> {
         body: &Statement<'s>,
         span: Span,
     ) -> Lowered<()> {
-        if self.targets.iter().any(|t| t.is_foreach) {
+        if self.is_in_foreach {
             let hint = "write all ranges in one `foreach`, or a `for` loop";
             return Err(Box::new(limitation::not_supported(span, "`foreach` within `foreach`", hint)));
         }
@@ -342,10 +342,12 @@ impl<'s> Lowerer<'s, '_> {
             is_foreach: true,
         });
         self.scopes.push(FxHashMap::default());
+        self.is_in_foreach = true;
         let done = self.with_mask(mask, next, |l| {
             l.declare_index(name, index, ty)?;
             l.within(body, true, true, |l| l.reported(body))
         });
+        self.is_in_foreach = false;
         self.scopes.pop();
         self.targets.pop();
         done

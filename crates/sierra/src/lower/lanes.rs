@@ -292,7 +292,8 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The pointers to places of each lane.
     pub(super) fn address_of_lanes(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
-        if self.types.is_varying(lanes.ty) {
+        let is_own = self.is_ispc && matches!(self.types.kind(lanes.ty), Kind::Varying(..));
+        if self.types.is_varying(lanes.ty) && !is_own {
             let hint = "take a pointer to all lanes: `&a[0]`";
             return Err(Box::new(limitation::not_supported(span, "addresses of single lanes", hint)));
         }
@@ -319,7 +320,17 @@ impl<'s> Lowerer<'s, '_> {
         let words = self.w.ty(pointer.0);
         let bytes = self.w.lit(words, bytes);
         pointer.0 = self.w.op(Op::Add, &[pointer.0, bytes]);
-        let ty = self.types.pointer(lanes.ty, lanes.is_const);
+        let mut to = lanes.ty;
+        if is_own {
+            // Each lane's own number.
+            to = self.types.lane(to);
+            let ir = self.types.ir(to, self.w);
+            let size = layout::size_align(&self.w.types, ir).map_or(0, |l| l.0);
+            let offsets: Vec<Val> = (0..u64::from(lanes.n)).map(|i| self.w.lit_prim(Prim::U64, i * size)).collect();
+            let offsets = self.w.op_ty(Op::Array, words, &offsets);
+            pointer.0 = self.w.op(Op::Add, &[pointer.0, offsets]);
+        }
+        let ty = self.types.pointer(to, lanes.is_const);
         Ok((pointer.0, self.with_lanes(ty, lanes.n, span)?))
     }
 
@@ -372,6 +383,11 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn gather(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
         let ty = self.with_lanes(lanes.ty, lanes.n, span)?;
         self.same_mode(lanes.n, span)?;
+        if self.n_parts(lanes.ty) > MAX_BLENDED {
+            let hint = "read the elements one by one";
+            let what = "structs with long arrays at addresses of each lane";
+            return Err(Box::new(limitation::not_supported(span, what, hint)));
+        }
         if let Some(n) = self.types.lanes(lanes.ty)
             && n != lanes.n
         {
@@ -394,7 +410,39 @@ impl<'s> Lowerer<'s, '_> {
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
     pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
         let is_varying = self.types.is_varying(lanes.ty);
-        if is_varying && (self.types.as_struct(lanes.ty).is_some() || self.types.as_short(lanes.ty).is_some()) {
+        if is_varying
+            && self.is_ispc
+            && (self.types.as_struct(lanes.ty).is_some() || self.types.as_short(lanes.ty).is_some())
+        {
+            // Part by part.
+            let parts: Vec<Ty> = match self.types.as_short(lanes.ty) {
+                Some((of, n)) => vec![of; n as usize],
+                None => self.types.fields(lanes.ty),
+            };
+            for (i, part) in parts.into_iter().enumerate() {
+                let mut place = lanes.clone();
+                place.fields.push(i as u64);
+                place.ty = part;
+                let val = self.w.extract(val, i as u64);
+                self.scatter(&place, val, part, span)?;
+            }
+            return Ok(());
+        }
+        if let Kind::Array(of, n) = *self.types.kind(lanes.ty)
+            && self.is_ispc
+            && self.has_lanes(of)
+        {
+            for i in 0..n {
+                let mut place = lanes.clone();
+                place.fields.push(i);
+                place.ty = of;
+                let (val, ty) =
+                    (self.w.extract(val, i), if let Kind::Array(ty, _) = *self.types.kind(ty) { ty } else { of });
+                self.scatter(&place, val, ty, span)?;
+            }
+            return Ok(());
+        }
+        if is_varying && self.types.as_struct(lanes.ty).is_some() {
             let hint = "assign the fields";
             return Err(Box::new(limitation::not_supported(span, "assignments to lanes of structs with lanes", hint)));
         }

@@ -41,7 +41,7 @@ const UNARY: [(&str, Op); 25] = [
 const BINARY: [(&str, Op); 3] = [("pow", Op::Pow), ("atan2", Op::Atan2), ("copysign", Op::Copysign)];
 
 /// All others.
-const NAMES: [&str; 91] = [
+const NAMES: [&str; 86] = [
     "abs",
     "all",
     "any",
@@ -70,8 +70,6 @@ const NAMES: [&str; 91] = [
     "floatbits",
     "fma",
     "fmod",
-    "frandom",
-    "frexp",
     "half_to_float",
     "half_to_float_fast",
     "insert",
@@ -80,7 +78,6 @@ const NAMES: [&str; 91] = [
     "isinf",
     "isnan",
     "lanemask",
-    "ldexp",
     "max",
     "memcpy",
     "memcpy64",
@@ -105,7 +102,6 @@ const NAMES: [&str; 91] = [
     "prefetchw_l2",
     "prefetchw_l3",
     "print",
-    "random",
     "rcp",
     "rcp_fast",
     "reduce_add",
@@ -120,7 +116,6 @@ const NAMES: [&str; 91] = [
     "saturating_div",
     "saturating_mul",
     "saturating_sub",
-    "seed_rng",
     "select",
     "shift",
     "shuffle",

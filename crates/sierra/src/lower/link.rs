@@ -31,6 +31,9 @@ impl<'s> Lowerer<'s, '_> {
             // Of several functions of a name, other code knows the one that says so.
             let others = self.symbols.get(&*f.name).filter(|_| !f.is_static);
             let is_known = f.is_c || others.is_none_or(|ids| ids.len() < 2);
+            if f.is_library && !f.is_defined {
+                continue;
+            }
             if !f.is_defined {
                 // What a header declares need not be there.
                 if !f.is_used && !f.is_static && is_known {
@@ -64,7 +67,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// Whether other code can call a function: it knows nothing of lanes.
-    fn is_exportable(&self, f: &Function<'s>) -> bool {
+    pub(super) fn is_exportable(&self, f: &Function<'s>) -> bool {
         let has_lanes = |ty: Ty| match *self.types.kind(ty) {
             Kind::Reference { to, .. } => self.types.is_varying(to),
             _ => self.types.is_varying(ty),

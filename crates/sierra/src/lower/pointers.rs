@@ -47,6 +47,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn taken(&mut self, id: usize, span: Span) -> Lowered<Value> {
+        self.wait_for(id);
         let f = &mut self.functions[id];
         f.is_used = true;
         if f.simd.is_some() && !f.of_ispc {

@@ -93,7 +93,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// Whether a part of a type has lanes.
-    fn is_anywhere_varying(&self, ty: Ty) -> bool {
+    pub(super) fn is_anywhere_varying(&self, ty: Ty) -> bool {
         match *self.types.kind(ty) {
             Kind::Array(of, _) => self.is_anywhere_varying(of),
             Kind::Struct(_) => self.types.fields(ty).into_iter().any(|ty| self.is_anywhere_varying(ty)),
@@ -183,18 +183,23 @@ impl<'s> Lowerer<'s, '_> {
             ty = self.function_pointer(ty, function, simd, declarator.span)?;
         }
         for length in declarator.lengths.iter().rev() {
-            let Some(length) = length else {
-                return Err(Box::new(sierra_constant::length(declarator.span)));
-            };
-            self.complete(ty, declarator.span)?;
-            let n = self.constant_int(length)?;
-            let total = self.elements(ty).checked_mul(n.try_into().unwrap_or(0));
-            if n < 1 || total.is_none_or(|total| total > MAX_LENGTH) {
-                return Err(Box::new(sierra_constant::length(length.span)));
-            }
-            ty = self.types.array(ty, n as u64);
-            self.depth(ty, declarator.span)?;
+            ty = self.array_of(ty, length.as_ref(), declarator.span)?;
         }
+        Ok(ty)
+    }
+
+    pub(super) fn array_of(&mut self, of: Ty, length: Option<&Expr<'s>>, span: Span) -> Lowered<Ty> {
+        let Some(length) = length else {
+            return Err(Box::new(sierra_constant::length(span)));
+        };
+        self.complete(of, span)?;
+        let n = self.constant_int(length)?;
+        let total = self.elements(of).checked_mul(n.try_into().unwrap_or(0));
+        if n < 1 || total.is_none_or(|total| total > MAX_LENGTH) {
+            return Err(Box::new(sierra_constant::length(length.span)));
+        }
+        let ty = self.types.array(of, n as u64);
+        self.depth(ty, span)?;
         Ok(ty)
     }
 

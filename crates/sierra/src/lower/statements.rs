@@ -124,6 +124,8 @@ impl<'s> Lowerer<'s, '_> {
             self.w.set_origin(name.span);
             let val = match init {
                 Some(init) => self.initial_value(ty, init),
+                // Lanes that are not active at the first assignment are computed with, too.
+                None if self.is_ispc && self.is_anywhere_varying(ty) => Ok(self.zero(ty)),
                 None => {
                     let ir = self.types.ir(ty, self.w);
                     Ok(self.w.undef(ir))
@@ -271,7 +273,7 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_syntax::misplaced(span, what, around)));
         };
         if is_break && target.is_foreach {
-            return Err(Box::new(sierra_syntax::misplaced(span, what, "loop that is no `foreach`")));
+            return Err(Box::new(sierra_syntax::misplaced(span, what, "loop that lanes may leave")));
         }
         let region = self.mode.map(|m| m.end);
         match (self.mode, target.continued) {
@@ -505,6 +507,12 @@ impl<'s> Lowerer<'s, '_> {
         let active = self.w.op(Op::Or, &[left, back]);
         self.store(mask, active, span)?;
         self.store(continued, none, span)?;
+        // What has no lanes happens only if some lane is active.
+        if self.mode.is_some_and(|m| m.has_left) && !self.are_of_lanes(condition, step) {
+            let (any, more) = (self.any_of(active), self.block("more"));
+            self.branch(any, more, after);
+            self.go_on_in(more);
+        }
         let done = step.map_or(Ok(()), |step| self.effect(step));
         self.report(done);
         self.jump(test, &[]);

@@ -67,6 +67,13 @@ impl<'s> Lowerer<'s, '_> {
         while let Some(Waiting { source, id, chain }) = self.templates.waiting.pop_front() {
             let n_faults = self.sink.diagnostics.len();
             self.scopes.truncate(1);
+            // Code of the library has its names only.
+            let is_library = self.functions[id].is_library
+                || matches!(source, Source::Template(at, _) if at < self.n_library_templates);
+            let own = is_library.then(|| std::mem::take(&mut self.scopes));
+            if is_library {
+                self.scopes.push(FxHashMap::default());
+            }
             self.templates.chain = chain;
             self.functions[id].source = Some(source.clone());
             let done = match source {
@@ -79,9 +86,41 @@ impl<'s> Lowerer<'s, '_> {
                 }
             };
             self.report(done);
+            if let Some(own) = own {
+                self.scopes = own;
+            }
             let chain = std::mem::take(&mut self.templates.chain);
             let faults = self.sink.diagnostics.split_off(n_faults);
             self.sink.diagnostics.extend(faults.into_iter().map(|fault| of_chain(fault, &chain)));
+        }
+    }
+
+    /// The names of the library's items, whose code is made when it is needed.
+    pub(super) fn library_items(&mut self, items: &[Item<'s>]) {
+        self.scopes = vec![FxHashMap::default()];
+        for item in items {
+            let done = match item {
+                Item::Function(f) => self.signature(f.storage, &f.specifier, &f.declarator).map(|id| {
+                    self.functions[id].source = Some(Source::Function(f.clone()));
+                    self.functions[id].is_library = true;
+                }),
+                Item::Declaration(d) => self.global_declaration(d),
+                Item::Template(t) => self.declare_template(t),
+            };
+            self.report(done);
+        }
+        self.library = self.scopes.pop().unwrap_or_default();
+        self.n_library_templates = self.templates.all.len();
+    }
+
+    /// Makes the code of a function of the library, unless it is there.
+    pub(super) fn wait_for(&mut self, id: usize) {
+        let f = &mut self.functions[id];
+        if f.is_library
+            && !std::mem::replace(&mut f.is_waiting, true)
+            && let Some(source) = f.source.clone()
+        {
+            self.templates.waiting.push_back(Waiting { source, id, chain: Vec::new() });
         }
     }
 
@@ -267,15 +306,6 @@ impl<'s> Lowerer<'s, '_> {
         bound: &mut [Option<Arg>],
     ) -> bool {
         let number = |name: &str| template.params.iter().position(|p| p.name.text == name);
-        let mut bind = |at: Option<usize>, arg: Arg| match at.and_then(|at| bound.get_mut(at)) {
-            Some(known @ None) => {
-                *known = Some(arg);
-                true
-            }
-            // What differs may be converted if it is written; if two parameters say so, it is a contradiction.
-            Some(Some(known)) => *known == arg || !matches!((&*known, &arg), (Arg::Value(_), Arg::Value(_))),
-            None => true,
-        };
         if declarator.function.is_some() {
             return true;
         }
@@ -292,7 +322,7 @@ impl<'s> Lowerer<'s, '_> {
                 (Kind::Pointer { to, .. }, None) => ty = to,
                 (Kind::VaryingPointer { to, n, .. }, Some(e)) => {
                     if let ExprKind::Name(name) = e.kind
-                        && !bind(number(name), Arg::Value(n.into()))
+                        && !bind(bound, number(name), Arg::Value(n.into()))
                     {
                         return false;
                     }
@@ -304,7 +334,7 @@ impl<'s> Lowerer<'s, '_> {
         if let Some(e) = &specifier.varying {
             let Some(n) = self.types.lanes(ty) else { return true };
             if let ExprKind::Name(name) = e.kind
-                && !bind(number(name), Arg::Value(n.into()))
+                && !bind(bound, number(name), Arg::Value(n.into()))
             {
                 return false;
             }
@@ -312,7 +342,14 @@ impl<'s> Lowerer<'s, '_> {
         }
         let SpecifierKind::Named(name, args) = &specifier.kind else { return true };
         if args.is_empty() {
-            return bind(number(name.text), Arg::Type(ty));
+            // Of a type with lanes and one without, the first is meant.
+            let lane = Arg::Type(self.types.lane(ty));
+            let at = number(name.text);
+            if self.is_ispc && at.and_then(|at| bound.get(at)).is_some_and(|known| *known == Some(lane)) {
+                at.into_iter().for_each(|at| bound[at] = Some(Arg::Type(ty)));
+                return true;
+            }
+            return bind(bound, at, Arg::Type(ty));
         }
         let of = self.templates.origins.get(&ty).cloned();
         let Some(Entity::Template(expected)) = self.find(name.text) else { return true };
@@ -321,12 +358,25 @@ impl<'s> Lowerer<'s, '_> {
         let Some((_, _, known)) = of else { return true };
         args.iter().zip(known).all(|(arg, known)| match arg {
             TemplateArg::Type(ty) => match &ty.0.kind {
-                SpecifierKind::Named(name, args) if args.is_empty() => bind(number(name.text), known),
+                SpecifierKind::Named(name, args) if args.is_empty() => bind(bound, number(name.text), known),
                 _ => true,
             },
-            TemplateArg::Value(Expr { kind: ExprKind::Name(name), .. }) => bind(number(name), known),
+            TemplateArg::Value(Expr { kind: ExprKind::Name(name), .. }) => bind(bound, number(name), known),
             TemplateArg::Value(_) => true,
         })
+    }
+}
+
+/// Notes what a parameter of a template is. `false`: something else is known.
+fn bind(bound: &mut [Option<Arg>], at: Option<usize>, arg: Arg) -> bool {
+    match at.and_then(|at| bound.get_mut(at)) {
+        Some(known @ None) => {
+            *known = Some(arg);
+            true
+        }
+        // What differs may be converted if it is written; if two parameters say so, it is a contradiction.
+        Some(Some(known)) => *known == arg || !matches!((&*known, &arg), (Arg::Value(_), Arg::Value(_))),
+        None => true,
     }
 }
 

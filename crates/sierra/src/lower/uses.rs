@@ -325,10 +325,28 @@ impl<'s> Lowerer<'s, '_> {
                         None => true,
                     }
             }),
-            StatementKind::Return(value) => value.as_ref().is_none_or(|e| self.is_cheap_value(e, left)),
+            // A result without lanes is that of the last lanes that return.
+            StatementKind::Return(value) => value.as_ref().is_none_or(|e| {
+                self.result.is_some_and(|r| self.types.is_varying(r.1)) && self.is_cheap_value(e, left)
+            }),
             StatementKind::Break | StatementKind::Continue | StatementKind::Empty => true,
             _ => false,
         }
+    }
+
+    /// Whether the condition and the step of a loop change nothing but lanes.
+    pub(super) fn are_of_lanes(&self, condition: Option<&Expr<'s>>, step: Option<&Expr<'s>>) -> bool {
+        let is_simple = |e: &Expr<'s>| self.is_cheap_value(e, &mut { MAX_CHEAP });
+        let is_of_lanes = |e: &Expr<'s>| match &e.kind {
+            ExprKind::Assign(_, parts) => self.is_variable_with_lanes(&parts[0]) && is_simple(&parts[1]),
+            ExprKind::Postfix(base, rest) => {
+                matches!(rest[..], [Postfix { kind: PostfixKind::Increment | PostfixKind::Decrement, .. }])
+                    && self.is_variable_with_lanes(base)
+            }
+            ExprKind::Unary(Unary::Increment | Unary::Decrement, operand) => self.is_variable_with_lanes(operand),
+            _ => false,
+        };
+        condition.is_none_or(is_simple) && step.is_none_or(is_of_lanes)
     }
 
     fn is_variable_with_lanes(&self, e: &Expr<'s>) -> bool {

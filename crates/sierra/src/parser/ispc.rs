@@ -8,7 +8,10 @@
 use super::*;
 
 /// Words that are no names. Those of Sierra and C++ that are missing may be names.
-const KEYWORDS: [&str; 23] = [
+const KEYWORDS: [&str; 25] = [
+    "cbreak",
+    "ccontinue",
+    "creturn",
     "cdo",
     "cfor",
     "cif",
@@ -19,7 +22,6 @@ const KEYWORDS: [&str; 23] = [
     "foreach_active",
     "foreach_tiled",
     "foreach_unique",
-    "in",
     "launch",
     "new",
     "noinline",
@@ -232,6 +234,18 @@ impl<'s> Parser<'s> {
                 let pointer = self.expression()?;
                 self.expect(";")?;
                 return Ok(Some(StatementKind::Delete(pointer)));
+            }
+            "cbreak" | "ccontinue" => {
+                self.pos += 1;
+                self.expect(";")?;
+                let is_break = token.text == "cbreak";
+                return Ok(Some(if is_break { StatementKind::Break } else { StatementKind::Continue }));
+            }
+            "creturn" => {
+                self.pos += 1;
+                let value = if self.is(";") { None } else { Some(self.expression()?) };
+                self.expect(";")?;
+                return Ok(Some(StatementKind::Return(value)));
             }
             "sync" => {
                 self.pos += 1;

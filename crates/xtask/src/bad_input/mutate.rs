@@ -41,6 +41,12 @@ const SIERRA: &str = "void bool char short int long signed unsigned float double
     == != < <= > >= = += -= <<= ++ -- 0 1 0x7fu 2147483648 1.5 1.5f 1e999 'a' \"text\" print sqrt min goto template typename < T > union operator operator+ constexpr varying (4) simd \
     current_mask scalar int& (*f)(int) .x= [1]= #define #undef #if #ifdef #else #endif #include extern \"C\" # // /* */ \" ' \\ ä";
 
+const ISPC: &str = "void bool int int8 uint16 int64 unsigned float double float16 const static extern typedef struct enum sizeof if else for while do switch case default \
+    return break continue uniform varying export task launch [4] sync foreach ( i = 0 ... n ) foreach_active foreach_unique ( x in v ) foreach_tiled cif cwhile \
+    cfor cdo unmasked new delete programIndex programCount taskIndex float<3> .xyz soa<4> template typename < T > inline noinline operator+ print assert \
+    reduce_add any all select packed_store_active atomic_add_global RNGState f g x y P ( ) [ ] { } , ; : ? . -> & | ^ ~ ! << >> + - * / % && || == != < <= > \
+    >= = += -= ++ -- 0 1 2k 0x7fu 0x1.8p3 2147483648 1.5 1.5d 1e999 \"text\" #define #if #endif extern \"C\" // /* */ \" ' \\ ä";
+
 const VECIMP: &str = "bool int float varying simd const if else for while do break continue skip return true false f g x y main ( ) { } , ; = & | ^ ! + - * / % \
     == != < <= > >= 0 1 4 64 65 2147483648 1.5 4.f 1e999 # // /* */ ä";
 
@@ -55,7 +61,14 @@ impl Corpus {
             Language { ending, tokens, programs, n_own: own.len() }
         };
         let other = |ending, tokens| {
-            let folders = ["crates/staging/tests", "bench/staging", "tests/run/sierra", "tests/run/vecimp", "tests/ui"];
+            let folders = [
+                "crates/staging/tests",
+                "bench/staging",
+                "tests/run/sierra",
+                "tests/run/ispc",
+                "tests/run/vecimp",
+                "tests/ui",
+            ];
             language(ending, tokens, &[], super::programs(&folders, ending))
         };
         let languages = match from {
@@ -67,6 +80,7 @@ impl Corpus {
                 other("deepcps", DEEPCPS),
                 other("stagedc", STAGED_C),
                 other("sierra", SIERRA),
+                other("ispc", ISPC),
                 other("vecimp", VECIMP),
             ],
         };

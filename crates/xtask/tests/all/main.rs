@@ -21,6 +21,7 @@ mod faults;
 mod format;
 mod hls;
 mod instructions;
+mod ispc;
 mod launches;
 mod modules;
 mod mpi;

@@ -1,0 +1,15 @@
+export uniform int f(uniform int n) {
+    foreach (i = 0 ... n) {
+        foreach (j = 0 ... n) { } //~ error[limitation]: `foreach` within `foreach` are not supported yet
+        if (i > 3) return 1; //~ error[limitation]: `return`s in `foreach` loops are not supported yet
+    }
+    unmasked { return 2; } //~ error[limitation]: `return`s in statements that leave SIMD mode are not supported yet
+    return 0;
+}
+void g(uniform int a[]) {
+    int i = programIndex;
+    int * p = &a[i];
+    memset(p, 0, 4); //~ error[limitation]: `memset` with a pointer in each lane are not supported yet
+    uniform int64 x = 1;
+    x = saturating_add(x, x); //~ error[limitation]: `saturating_add` of numbers of 64 bits are not supported yet
+}
