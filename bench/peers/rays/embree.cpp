@@ -3,6 +3,7 @@
 // mode, `build` for building. `hits` writes hits beside the rays instead.
 // Python's package `embreex` brings the library without headers, so what is used of them is declared here.
 #include "../vectorize/timing.h"
+#include <cstdlib>
 #include <ctime>
 struct alignas(16) RTCRay {
     float org_x, org_y, org_z, tnear, dir_x, dir_y, dir_z, time, tfar;
@@ -124,7 +125,10 @@ int main(int argc, char **argv) {
     std::string folder = argv[1], name = argv[2], quality = argv[3], mode = argv[4];
     n_threads = std::stoi(argv[5]);
     bool builds = mode == "build";
-    RTCDevice device = rtcNewDevice(("threads=" + std::to_string(n_threads)).c_str());
+    // The widest instructions that it may use, for comparison on machines that have wider ones.
+    const char *isa = getenv("EMBREE_ISA");
+    std::string limit = isa ? std::string(",max_isa=") + isa : "";
+    RTCDevice device = rtcNewDevice(("threads=" + std::to_string(n_threads) + limit).c_str());
     if (!device) return 1;
     std::vector<int> mesh = read<int>(folder + "/" + name + ".mesh");
     size_t vertices = mesh[0], triangles = mesh[1];

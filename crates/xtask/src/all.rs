@@ -4,7 +4,7 @@
 use crate::costs::Table;
 use crate::texts::{self, Tier};
 use crate::{
-    Tally, alignments, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, root,
+    Tally, alignments, budgets, build_command, crate_tests, devices, foreign, lock, pages, phase, queue, rays, root,
     sanitized, tidy, work,
 };
 use std::collections::HashSet;
@@ -74,6 +74,12 @@ const PARTS: &[Part] = &[
         about: "random alignments from a fresh seed beside plain loops in C, parasail and edlib",
         minutes: 20.0,
         what: What::Other(alignments::run),
+    },
+    Part {
+        name: "rays",
+        about: "random rays from a fresh seed beside all triangles one by one, in C; rays at edges",
+        minutes: 5.0,
+        what: What::Other(rays::run),
     },
     Part {
         name: "faults",

@@ -161,10 +161,8 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
-    if wanted("rays") {
-        let block = rays::run()?;
-        print!("{block}");
-        out.push_str(&block);
+    if wanted("rays") || filter.is_some_and(|f| f.starts_with("rays ")) {
+        out.push_str(&rays::run(filter)?);
     }
     if wanted("align") {
         let block = align::run()?;
@@ -251,13 +249,24 @@ fn llvm(times: &Times) -> Duration {
 /// Runs programs in turns, which print names of workloads and nanoseconds. Returns the medians by program and workload.
 /// A peer that fails is reported and has no times.
 fn in_turns<T>(programs: &mut [(&str, Command)], workloads: &[(&str, T)]) -> Result<Vec<Vec<f64>>, String> {
+    in_some_turns(RUNS, programs, workloads, |_, _| {})
+}
+
+/// The same, of so many runs; `tell` is called before each, with the number of the turn and the program's name.
+fn in_some_turns<T>(
+    runs: usize,
+    programs: &mut [(&str, Command)],
+    workloads: &[(&str, T)],
+    tell: impl Fn(usize, &str),
+) -> Result<Vec<Vec<f64>>, String> {
     let mut times = vec![vec![Vec::new(); workloads.len()]; programs.len()];
     let mut failed = vec![false; programs.len()];
-    for _ in 0..RUNS {
+    for turn in 1..=runs {
         for (p, (name, command)) in programs.iter_mut().enumerate() {
             if failed[p] {
                 continue;
             }
+            tell(turn, name);
             let text = match command.output() {
                 Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
                 other => {

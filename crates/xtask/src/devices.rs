@@ -128,7 +128,10 @@ const COLUMNS: &[Column] = &[
 /// Tests of libraries for devices, with their names in the table: the file with the tests, which finds devices by `std::device`,
 /// and the one that prints what they give. The `static PLATFORM` is the platform's number. Of a column, they have the first run on
 /// a platform with one.
-const LIBRARIES: &[(&str, [&str; 2])] = &[("image", ["lib/image/tests/devices.impala", "tests/device/image.impala"])];
+const LIBRARIES: &[(&str, [&str; 2])] = &[
+    ("image", ["lib/image/tests/devices.impala", "tests/device/image.impala"]),
+    ("ray", ["lib/ray/tests/device.impala", "tests/device/ray.impala"]),
+];
 
 /// A platform's number for `std::device`.
 fn number_of(platform: &str) -> Option<u32> {

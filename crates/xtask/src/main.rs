@@ -21,6 +21,7 @@ mod plots;
 mod queue;
 mod random;
 mod random_patterns;
+mod rays;
 mod replay;
 mod results;
 mod sanitized;
@@ -310,7 +311,7 @@ fn test_devices() -> Result<bool, String> {
     skipped.iter().for_each(|what| println!("skipped: {what}"));
     phase("end");
     println!(
-        "left out, in `./x test --all devices`: PoCL, lavapipe, nvcc, ptxas, spirv-val, and the tests of lib/image on devices"
+        "left out, in `./x test --all devices`: PoCL, lavapipe, nvcc, ptxas, spirv-val, and the tests of lib/image and lib/ray on devices"
     );
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped + skipped.len());
     Ok(tally.failed == 0)

@@ -1,11 +1,18 @@
 //! `x bench rays`: `lib/ray` beside Embree, in turns, on one thread and on all: scenes and rays that `bench/rays/make.impala` computes once
-//! for all programs; then builders, and the hits of both, compared.
+//! for all programs; then builders, and the hits of both, compared. Words after `rays`: names of scenes, instead of all; `avx2`, for both
+//! without wider instructions; `one`, for one thread only: `x bench "rays hall avx2 one"`. What is measured goes to standard output at
+//! once, and what is being done to standard error.
 
-use super::{RUNS, in_turns, machine, output_of};
+use super::{in_some_turns, machine, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Runs of each program. One takes half a minute.
+const RUNS: usize = 3;
 
 const SCENES: &[&str] = &["hall", "blob", "million", "hair", "engine"];
 const KINDS: &[&str] = &["primary", "ao", "diffuse", "random"];
@@ -14,22 +21,100 @@ const WAYS: [&str; 2] = ["one", "packet"];
 /// Those of ours alone: single rays with quantized nodes, trees by spatial splits, kernels that lose no ray.
 const OUR_WAYS: [&str; 5] = ["small", "split_one", "split_packet", "robust_one", "robust_packet"];
 
-pub fn run() -> Result<String, String> {
+/// What is measured, and how.
+struct Plan {
+    scenes: Vec<&'static str>,
+    threads: Vec<usize>,
+    is_avx2: bool,
+    start: Instant,
+    out: PathBuf,
+    ours: PathBuf,
+    peer: PathBuf,
+}
+
+impl Plan {
+    /// The plan of the words after `rays`.
+    fn of_words(filter: Option<&str>, out: PathBuf) -> Result<Plan, String> {
+        let words: Vec<&str> = filter.unwrap_or_default().split_whitespace().skip(1).collect();
+        if let Some(unknown) = words.iter().find(|w| !SCENES.contains(w) && !["avx2", "one"].contains(w)) {
+            return Err(format!("rays: no scene `{unknown}`: there are {}, `avx2` and `one`", SCENES.join(", ")));
+        }
+        let named: Vec<&str> = SCENES.iter().copied().filter(|s| words.contains(s)).collect();
+        let (ours, peer) = (out.join("ours"), out.join("embree"));
+        Ok(Plan {
+            scenes: if named.is_empty() { SCENES.to_vec() } else { named },
+            threads: if words.contains(&"one") { vec![1] } else { vec![1, all_threads()] },
+            is_avx2: words.contains(&"avx2"),
+            start: Instant::now(),
+            out,
+            ours,
+            peer,
+        })
+    }
+
+    /// Says what is being done.
+    fn tell(&self, what: &str) {
+        eprintln!("rays, {:>4.0} s: {what}", self.start.elapsed().as_secs_f64());
+    }
+
+    /// A command of ours that compiles for the CPU.
+    fn nyala_build(&self, program: &Path, source: &str) -> Result<(), String> {
+        let mut command = Command::new(nyala()?);
+        command.args(["build", "-o"]).arg(program).arg(root().join("bench/rays").join(source));
+        if self.is_avx2 {
+            command.args(["--cpu", "x86-64-v3"]);
+        }
+        sh(&mut command)
+    }
+
+    fn our_command(&self, program: &Path, scene: &str, threads: usize) -> Command {
+        let mut command = Command::new(program);
+        command.arg(&self.out).arg(scene).env("NYALA_NUM_THREADS", threads.to_string());
+        command
+    }
+
+    fn peer_command(&self, scene: &str, quality: &str, mode: &str, threads: usize) -> Command {
+        let mut command = Command::new(&self.peer);
+        command.arg(&self.out).args([scene, quality, mode, &threads.to_string()]);
+        if self.is_avx2 {
+            command.env("EMBREE_ISA", "avx2");
+        }
+        command
+    }
+}
+
+/// The command beside this one.
+fn nyala() -> Result<PathBuf, String> {
+    Ok(std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala"))
+}
+
+/// Prints a part of the result at once, and keeps it.
+fn put(text: &mut String, part: &str) {
+    print!("{part}");
+    std::io::stdout().flush().ok();
+    text.push_str(part);
+}
+
+pub fn run(filter: Option<&str>) -> Result<String, String> {
     let out = root().join("out/bench/rays");
+    let plan = Plan::of_words(filter, out)?;
+    let mut text = String::new();
     let Some(embree) = library() else {
-        return Ok("rays: not measured: bench/peers/install.sh installs Embree\n\n".into());
+        put(&mut text, "rays: not measured: bench/peers/install.sh installs Embree\n\n");
+        return Ok(text);
     };
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    std::fs::create_dir_all(&plan.out).map_err(|e| format!("cannot make {}: {e}", plan.out.display()))?;
+    plan.tell("compiling Nyala");
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root()).args(["build", "--quiet", "--release", "-p", "nyala", "-p", "nyala-runtime"]);
     sh(&mut cargo)?;
-    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    sh(Command::new(&nyala).arg("run").arg(root().join("bench/rays/make.impala")).arg("--").arg(&out))?;
-    let (ours, peer) = (out.join("ours"), out.join("embree"));
-    sh(Command::new(&nyala).args(["build", "-o"]).arg(&ours).arg(root().join("bench/rays/trace.impala")))?;
+    plan.tell("making scenes and rays");
+    sh(Command::new(nyala()?).arg("run").arg(root().join("bench/rays/make.impala")).arg("--").arg(&plan.out))?;
+    plan.tell("compiling the programs");
+    plan.nyala_build(&plan.ours, "trace.impala")?;
     let folder = embree.parent().unwrap_or(&embree);
     let mut compiler = Command::new("c++");
-    compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(&peer);
+    compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(&plan.peer);
     compiler
         .arg("-pthread")
         .arg(root().join("bench/peers/rays/embree.cpp"))
@@ -38,21 +123,29 @@ pub fn run() -> Result<String, String> {
     sh(&mut compiler)?;
 
     let version = output_of("c++", &["--version"]);
-    let mut text = format!("rays, medians of {RUNS} runs in turns; {}", machine());
-    text.push_str("  each one by one / in packets; `split` has spatial splits, as Embree's trees of high quality\n");
-    for threads in [1, all_threads()] {
-        let _ = writeln!(text, "  ns for each ray, {threads} threads");
-        for scene in SCENES {
-            text.push_str(&traces(&ours, &peer, &out, scene, threads)?);
+    let instructions = if plan.is_avx2 { ", both without AVX-512" } else { "" };
+    put(&mut text, &format!("rays, medians of {RUNS} runs in turns{instructions}; {}", machine()));
+    put(&mut text, "  each one by one / in packets; `split` has spatial splits, as Embree's trees of high quality\n");
+    for &threads in &plan.threads {
+        put(&mut text, &format!("  ns for each ray, {threads} threads\n"));
+        for scene in &plan.scenes {
+            put(&mut text, &traces(&plan, scene, threads)?);
         }
     }
-    text.push_str(&builds(&nyala, &out, &peer)?);
-    for scene in SCENES {
-        sh(peer_command(&peer, &out, scene, "medium", "hits", 1).stdout(Stdio::null()))?;
-        let compared = our_command(&ours, &out, scene, 1).arg("hits").output().map_err(|e| e.to_string())?;
-        text.push_str(&String::from_utf8_lossy(&compared.stdout));
+    let builder = plan.out.join("build");
+    plan.nyala_build(&builder, "build.impala")?;
+    for &threads in &plan.threads {
+        for scene in &plan.scenes {
+            put(&mut text, &builds(&plan, &builder, scene, threads)?);
+        }
     }
-    let _ = writeln!(text, "  {}\n", version.lines().next().unwrap_or(""));
+    for scene in &plan.scenes {
+        plan.tell(&format!("{scene}: hits compared"));
+        sh(plan.peer_command(scene, "medium", "hits", 1).stdout(Stdio::null()))?;
+        let compared = plan.our_command(&plan.ours, scene, 1).arg("hits").output().map_err(|e| e.to_string())?;
+        put(&mut text, &String::from_utf8_lossy(&compared.stdout));
+    }
+    put(&mut text, &format!("  {}\n\n", version.lines().next().unwrap_or("")));
     Ok(text)
 }
 
@@ -60,32 +153,23 @@ fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn our_command(program: &Path, out: &Path, scene: &str, threads: usize) -> Command {
-    let mut command = Command::new(program);
-    command.arg(out).arg(scene).env("NYALA_NUM_THREADS", threads.to_string());
-    command
-}
-
-fn peer_command(program: &Path, out: &Path, scene: &str, quality: &str, mode: &str, threads: usize) -> Command {
-    let mut command = Command::new(program);
-    command.arg(out).args([scene, quality, mode, &threads.to_string()]);
-    command
-}
-
 /// Times of all kinds of rays of a scene.
-fn traces(ours: &Path, peer: &Path, out: &Path, scene: &str, threads: usize) -> Result<String, String> {
+fn traces(plan: &Plan, scene: &str, threads: usize) -> Result<String, String> {
     let of_kind =
         |kind: &&str| WAYS.iter().chain(&OUR_WAYS).map(|way| format!("{scene}_{kind}_{way}")).collect::<Vec<_>>();
     let names: Vec<String> = KINDS.iter().flat_map(of_kind).collect();
     let workloads: Vec<(&str, ())> = names.iter().map(|name| (name.as_str(), ())).collect();
-    let peer = |quality: &str, mode: &str| peer_command(peer, out, scene, quality, mode, threads);
+    let peer = |quality: &str, mode: &str| plan.peer_command(scene, quality, mode, threads);
     let mut programs = [
-        ("ours", our_command(ours, out, scene, threads)),
+        ("ours", plan.our_command(&plan.ours, scene, threads)),
         ("Embree", peer("medium", "trace")),
         ("Embree, high", peer("high", "trace")),
         ("Embree, robust", peer("medium", "robust")),
     ];
-    let times = in_turns(&mut programs, &workloads)?;
+    let tell = |turn: usize, name: &str| {
+        plan.tell(&format!("{scene} traced on {threads} threads, run {turn} of {RUNS} of {name}"));
+    };
+    let times = in_some_turns(RUNS, &mut programs, &workloads, tell)?;
     let mut text = String::new();
     for kind in KINDS {
         let time = |program: usize, way: &str| {
@@ -114,47 +198,40 @@ fn traces(ours: &Path, peer: &Path, out: &Path, scene: &str, threads: usize) -> 
     Ok(text)
 }
 
-/// Times of building and packing in turns, on one thread and on all, and costs of ours.
-fn builds(nyala: &Path, out: &Path, peer: &Path) -> Result<String, String> {
-    let ours = out.join("build");
-    sh(Command::new(nyala).args(["build", "-o"]).arg(&ours).arg(root().join("bench/rays/build.impala")))?;
-    let mut text = String::new();
-    for threads in [1, all_threads()] {
-        for scene in SCENES {
-            let peer = |quality: &str| peer_command(peer, out, scene, quality, "build", threads);
-            let mut programs = [
-                ("ours", our_command(&ours, out, scene, threads)),
-                ("Embree", peer("medium")),
-                ("Embree, low", peer("low")),
-                ("Embree, high", peer("high")),
-            ];
-            let columns =
-                ["sah", "fast", "split", "refit", "sah_cost", "fast_cost", "split_cost", "medium", "low", "high"];
-            let names = columns.map(|c| format!("{scene}_{c}"));
-            let workloads = names.each_ref().map(|name| (name.as_str(), ()));
-            let times = in_turns(&mut programs, &workloads)?;
-            let of = |program: usize, column: &str| {
-                columns.iter().position(|c| *c == column).map_or(f64::NAN, |i| times[program][i])
-            };
-            let ms = |program: usize, column: &str| of(program, column) / 1e6;
-            let _ = writeln!(
-                text,
-                "  {scene} built in ms, {threads} threads: SAH {:.1} (cost {:.2}), merged {:.1} (cost {:.2}), spatial splits {:.1} (cost \
-                 {:.2}), refitted {:.1}; Embree {:.1}, by Morton codes {:.1}, spatial splits {:.1}",
-                ms(0, "sah"),
-                of(0, "sah_cost"),
-                ms(0, "fast"),
-                of(0, "fast_cost"),
-                ms(0, "split"),
-                of(0, "split_cost"),
-                ms(0, "refit"),
-                ms(1, "medium"),
-                ms(2, "low"),
-                ms(3, "high"),
-            );
-        }
-    }
-    Ok(text)
+/// Times of building and packing in turns, and costs of ours.
+fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<String, String> {
+    let peer = |quality: &str| plan.peer_command(scene, quality, "build", threads);
+    let mut programs = [
+        ("ours", plan.our_command(program, scene, threads)),
+        ("Embree", peer("medium")),
+        ("Embree, low", peer("low")),
+        ("Embree, high", peer("high")),
+    ];
+    let columns = ["sah", "fast", "split", "refit", "sah_cost", "fast_cost", "split_cost", "medium", "low", "high"];
+    let names = columns.map(|c| format!("{scene}_{c}"));
+    let workloads = names.each_ref().map(|name| (name.as_str(), ()));
+    let tell = |turn: usize, name: &str| {
+        plan.tell(&format!("{scene} built on {threads} threads, run {turn} of {RUNS} of {name}"));
+    };
+    let times = in_some_turns(RUNS, &mut programs, &workloads, tell)?;
+    let of = |program: usize, column: &str| {
+        columns.iter().position(|c| *c == column).map_or(f64::NAN, |i| times[program][i])
+    };
+    let ms = |program: usize, column: &str| of(program, column) / 1e6;
+    Ok(format!(
+        "  {scene} built in ms, {threads} threads: SAH {:.1} (cost {:.2}), merged {:.1} (cost {:.2}), spatial splits {:.1} (cost {:.2}), \
+         refitted {:.1}; Embree {:.1}, by Morton codes {:.1}, spatial splits {:.1}\n",
+        ms(0, "sah"),
+        of(0, "sah_cost"),
+        ms(0, "fast"),
+        of(0, "fast_cost"),
+        ms(0, "split"),
+        of(0, "split_cost"),
+        ms(0, "refit"),
+        ms(1, "medium"),
+        ms(2, "low"),
+        ms(3, "high"),
+    ))
 }
 
 /// Embree's library, which Python's package has beside its own.
