@@ -97,8 +97,12 @@ impl FrontEnd {
         let options = &self.options;
         check_cpus(options)?;
         let mut report = self.without_errors()?;
-        let lowering =
-            nyala_sema::Lowering { spaces: options.target().spaces, wrap: options.wrap, debug: options.debug };
+        let lowering = nyala_sema::Lowering {
+            spaces: options.target().spaces,
+            wrap: options.wrap,
+            debug: options.debug,
+            checks_bounds: options.is_interpreted || options.checked().bounds,
+        };
         let world = report.time(
             options,
             "lower",

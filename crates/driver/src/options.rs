@@ -58,6 +58,8 @@ pub struct Options {
     pub wrap: bool,
     /// What native code checks while it runs (`--check`).
     pub checks: nyala_checks::Checks,
+    /// The program only runs in the interpreter, which checks everything.
+    pub is_interpreted: bool,
     /// If the exported function is to be [confined](nyala_checks::confine), what its parameters lend it.
     pub confined: Option<std::sync::Arc<[nyala_checks::Lent]>>,
     /// The tool that native code reports its accesses of memory to (`--sanitize`).
@@ -125,6 +127,7 @@ impl Default for Options {
             amdgpu: None,
             wrap: false,
             checks: nyala_checks::Checks::default(),
+            is_interpreted: false,
             confined: None,
             progress: false,
             sanitizer: None,

@@ -11,7 +11,7 @@ use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
 use nyala_ir::lanes::DEVICE_ARGS;
 use nyala_ir::{Cont, Global, LaneOp, Linkage, Node, Op, Prim, Scope, Ty, TyKind, Val, World, layout};
-use nyala_runtime::{CheckedMemory, FfiType, Library, find_symbol};
+use nyala_runtime::{CheckedMemory, FfiType, Library, ON_DEVICE, find_symbol};
 use rustc_hash::FxHashMap;
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -29,8 +29,8 @@ pub enum ForeignKind {
     Sync(usize),
     /// Reads a channel.
     ReadChannel(usize),
-    /// Like the plain ones, with a device as first argument.
-    DeviceAlloc(usize),
+    /// Like the plain ones, with a device as first argument; whether the memory is the device's alone.
+    DeviceAlloc(usize, bool),
     DeviceFree(usize),
     DeviceCopy(usize),
     /// Allocates, with a size and an alignment as arguments.
@@ -204,7 +204,8 @@ impl<'w> Linker<'w> {
             _ if let Some((op, scope)) = LaneOp::of_symbol(symbol) => ForeignKind::Lanes(op, scope),
             _ => match find_symbol(symbol, self.libraries) {
                 Some(address) => match symbol.as_str() {
-                    "anydsl_alloc" | "anydsl_alloc_host" | "anydsl_alloc_unified" => ForeignKind::DeviceAlloc(address),
+                    "anydsl_alloc" => ForeignKind::DeviceAlloc(address, true),
+                    "anydsl_alloc_host" | "anydsl_alloc_unified" => ForeignKind::DeviceAlloc(address, false),
                     "anydsl_release" | "anydsl_release_host" => ForeignKind::DeviceFree(address),
                     "anydsl_copy" => ForeignKind::DeviceCopy(address),
                     _ => ForeignKind::Call(address),
@@ -400,6 +401,7 @@ pub fn memory_fault(fault: nyala_runtime::MemoryFault) -> Box<Fault> {
         OutOfBounds => "indices of an array of `n` elements go from `0` to `n - 1`",
         Dangling => "variables live as long as their function runs, blocks on the heap until they are given back",
         Wild => "look for a cast or computation that makes an address of a number",
+        OnDevice => ON_DEVICE,
         NotABlock => "give back what was allocated, once, by the address that allocation gave",
     };
     diagnostics::invalid_access::error(fault.to_string(), hint).into()

@@ -99,6 +99,8 @@ pub struct Group {
     pub current: usize,
     /// The grid, if they are the work items of a block.
     pub grid: Option<Grid>,
+    /// Whether code of a device runs around them.
+    pub was_on_device: bool,
     /// They are iterations of a parallel loop, one after another.
     pub is_parallel: bool,
     /// Address and size of each piece of shared memory, in the order of the requests.

@@ -132,6 +132,13 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
     if la == Some(0) && matches!(op, Op::Shl | Op::Shr) {
         return Some(a);
     }
+    // A sum that overflows is undefined, but would be reported.
+    if op == Op::Sub
+        && !(prim.is_signed() && w.keeps_faults)
+        && let Some(difference) = fold_difference(w, ty, a, b)
+    {
+        return Some(difference);
+    }
     let c = lb?;
     match op {
         Op::Add | Op::Sub | Op::Or | Op::Xor | Op::Shl | Op::Shr if c == 0 => return Some(a),
@@ -184,6 +191,23 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
         _ => {}
     }
     None
+}
+
+/// `(x + y) - x` is `y`, and `(x + 3) - (x + 1)` is 2: how far places are apart is known where the places are not.
+fn fold_difference(w: &mut World, ty: Ty, a: Val, b: Val) -> Option<Val> {
+    let prim = w.types.lane_prim(ty)?;
+    if let (true, &[x, y]) = (w.is_op(a, Op::Add), w.args(a)) {
+        if x == b || y == b {
+            return Some(if x == b { y } else { x });
+        }
+    }
+    let offset = |v: Val| match (w.is_op(v, Op::Add), w.args(v)) {
+        (true, &[x, y]) => w.as_uniform(y).map_or((v, 0), |c| (x, c)),
+        _ => (v, 0),
+    };
+    let ((x, c1), (y, c2)) = (offset(a), offset(b));
+    let (bits, overflow) = eval_arith(Op::Sub, prim, c1, c2).filter(|_| x == y)?;
+    (!overflow).then(|| w.lit(ty, bits))
 }
 
 fn fold_float_identity(w: &World, op: Op, prim: Prim, a: Val, b: Val) -> Option<Val> {
@@ -515,9 +539,18 @@ fn fold_insert(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
     (w.is_op(v, Op::Extract) && w.args(v)[0] == agg && w.as_lit(w.args(v)[1]) == Some(idx)).then_some(agg)
 }
 
-/// Converts literal indices to `i64`, so that each place has one address.
+/// Converts literal indices to `i64`, so that each place has one address. An index into the array that begins at an element of another
+/// array is one into that.
 fn fold_lea(w: &mut World, args: &[Val]) -> Option<Val> {
     let idx = w.as_lit(args[1])?;
+    if let Some((array, first)) = elements_from(w, args[0])
+        && let Some(sum) = idx.checked_add(first)
+        && w.types.pointee(w.ty(array)).and_then(|ty| w.types.n_parts(ty)).is_none_or(|n| sum < n)
+        && sum <= i64::MAX as u64
+    {
+        let sum = w.lit_i64(sum as i64);
+        return Some(w.op(Op::Lea, &[array, sum]));
+    }
     if w.ty(args[1]) == w.types.i64() {
         if let Some(TyKind::Array(_, n)) = w.types.pointee(w.ty(args[0])).map(|ty| w.types.kind(ty))
             && idx >= *n
@@ -528,6 +561,23 @@ fn fold_lea(w: &mut World, args: &[Val]) -> Option<Val> {
     }
     let idx = w.lit_i64(idx as i64);
     Some(w.op(Op::Lea, &[args[0], idx]))
+}
+
+/// For the address of an element, cast to one of an array of such elements: the array around it, and the element's index.
+fn elements_from(w: &World, ptr: Val) -> Option<(Val, u64)> {
+    let elem = *w.args(ptr).first().filter(|_| w.is_op(ptr, Op::Bitcast))?;
+    let &[array, idx] = w.args(elem) else { return None };
+    let first = w.as_lit(idx).filter(|_| w.is_op(elem, Op::Lea))?;
+    let (from, to) = (w.types.kind(w.ty(elem)), w.types.kind(w.ty(ptr)));
+    let (&TyKind::Ptr { pointee: from, space: a }, &TyKind::Ptr { pointee: to, space: b }) = (from, to) else {
+        return None;
+    };
+    let elem_of = |ty: Ty| match *w.types.kind(ty) {
+        TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(elem),
+        _ => None,
+    };
+    let around = elem_of(w.types.pointee(w.ty(array))?);
+    (a == b && elem_of(to) == Some(from) && around == Some(from)).then_some((array, first))
 }
 
 /// A load from an immutable global is the part of its initializer that the address names.

@@ -163,6 +163,11 @@ pub fn is_hls(platform: u32) -> bool {
     PLATFORMS.get(platform as usize) == Some(&"hls")
 }
 
+/// Whether a platform, by its number in [`PLATFORMS`], is the CPU's own.
+pub fn is_of_cpu(platform: u32) -> bool {
+    PLATFORMS.get(platform as usize).is_some_and(|name| matches!(*name, "fibers" | "host"))
+}
+
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
 /// runtime). Kernels of `fibers` and `host` run on the CPU, which is 0. AnyDSL has no number for Vulkan, which has 6 here, and
 /// lets OpenCL run kernels for `hls`, which has 7 here.

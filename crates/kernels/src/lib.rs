@@ -56,7 +56,7 @@ use nyala_base::diagnostics::{bad_shared_memory, limitation};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::environments::store_env;
 use nyala_flat::*;
-use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA, is_hls};
+use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA, is_hls, is_of_cpu};
 use nyala_ir::{LaneOp, Op, Prim, Ty, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use split::Split;
@@ -206,6 +206,7 @@ fn stand_for_devices(module: &mut Module, one: Option<(u32, u32)>) {
     let positions = |f: &Function| DEVICE_ARGS.iter().find(|(name, _)| f.is_foreign() && f.symbol() == Some(name));
     let taking: FxHashMap<Func, &[usize]> =
         module.funcs.iter().enumerate().filter_map(|(i, f)| Some((Func::from_idx(i), positions(f)?.1))).collect();
+    let alloc = taking.keys().copied().find(|&f| module.func(f).symbol() == Some("anydsl_alloc"));
     let Module { funcs, types, .. } = module;
     for function in funcs {
         for b in 0..function.blocks.len() {
@@ -221,6 +222,9 @@ fn stand_for_devices(module: &mut Module, one: Option<(u32, u32)>) {
                     let Some(&arg) = function.blocks[b].insts[i].args.get(at) else { continue };
                     let mut insts = Vec::new();
                     let other = match (one, &mut function.blocks[b].insts[i].op) {
+                        (None, InstOp::Call(callee)) if Some(*callee) == alloc => {
+                            stand_in(types, function, arg, &mut insts)
+                        }
                         (None, _) => function.constant(Const::Bits(0), function.ty(arg)),
                         (Some((platform, device)), InstOp::Launch(_, own)) => {
                             *own = platform;
@@ -247,11 +251,6 @@ fn stand_for_devices(module: &mut Module, one: Option<(u32, u32)>) {
 const DEVICE: u32 = 0xffff;
 const LAUNCH_DEVICE: u32 = 0xfff;
 
-/// Whether a platform is the CPU's own.
-fn is_of_cpu(platform: u32) -> bool {
-    PLATFORMS.get(platform as usize).is_some_and(|name| matches!(*name, "fibers" | "host"))
-}
-
 /// Appends an operation on `i32` numbers; returns its result.
 fn number_op(function: &mut Function, op: Op, args: &[Value], ty: Ty, insts: &mut Vec<Inst>) -> Value {
     let result = function.new_value(ty, "");
@@ -273,14 +272,35 @@ fn on_queue(function: &mut Function, arg: Value, device: u32, bits: u32, insts: 
 
 /// The number `other`, unless `arg` is one of the host.
 fn unless_host(types: &mut Types, function: &mut Function, arg: Value, other: Value, insts: &mut Vec<Inst>) -> Value {
-    let (ty, bool_ty) = (function.ty(arg), types.bool());
+    let ty = function.ty(arg);
     if let Some(own) = function.as_bits(arg) {
         return if own & 15 == 0 { arg } else { other };
     }
+    let is_host = is_of_host(types, function, arg, insts);
+    number_op(function, Op::Select, &[is_host, arg, other], ty, insts)
+}
+
+/// The number of the host where it stands for another device, for allocations: checked code lets only kernels access the memory. The
+/// runtime knows it as well.
+const STAND_IN: u64 = 0x7fff_0000;
+
+/// The host, or [`STAND_IN`] if `arg` is another device.
+fn stand_in(types: &mut Types, function: &mut Function, arg: Value, insts: &mut Vec<Inst>) -> Value {
+    let ty = function.ty(arg);
+    if let Some(own) = function.as_bits(arg) {
+        return function.constant(Const::Bits(if own & 15 == 0 { 0 } else { STAND_IN }), ty);
+    }
+    let [host, other] = [0, STAND_IN].map(|n| function.constant(Const::Bits(n), ty));
+    let is_host = is_of_host(types, function, arg, insts);
+    number_op(function, Op::Select, &[is_host, host, other], ty, insts)
+}
+
+/// Whether a number of a device is one of the host.
+fn is_of_host(types: &mut Types, function: &mut Function, arg: Value, insts: &mut Vec<Inst>) -> Value {
+    let (ty, bool_ty) = (function.ty(arg), types.bool());
     let [mask, zero] = [15, 0].map(|n| function.constant(Const::Bits(n), ty));
     let platform = number_op(function, Op::And, &[arg, mask], ty, insts);
-    let is_host = number_op(function, Op::Eq, &[platform, zero], bool_ty, insts);
-    number_op(function, Op::Select, &[is_host, arg, other], ty, insts)
+    number_op(function, Op::Eq, &[platform, zero], bool_ty, insts)
 }
 
 /// The functions that are launched.

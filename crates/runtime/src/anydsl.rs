@@ -98,6 +98,9 @@ pub fn device_memory_in_use() -> Vec<(String, usize, usize)> {
     found.into_iter().map(|(device, (n, bytes))| (name(device), n, bytes)).collect()
 }
 
+/// The number of the host where it stands for another device. The compiler knows it as well.
+const STAND_IN: i32 = 0x7fff_0000;
+
 /// The number of a device without its queue.
 fn without_queue(device: i32) -> i32 {
     device & 0xffff
@@ -107,6 +110,9 @@ fn allocate(function: &str, device: i32, size: i64, memory: Memory) -> *mut c_vo
     let made = Device::find(device).and_then(|d| {
         let size = usize::try_from(size).map_err(|_| format!("cannot allocate {size} bytes"))?;
         let pointer = d.platform.alloc(d.number, size, memory)?;
+        if memory == Memory::Device && (device & 15 != 0 || device == STAND_IN) {
+            crate::checks::note_device_memory(pointer as usize, size);
+        }
         if device & 15 != 0 {
             let key = (without_queue(device), pointer as usize);
             ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).insert(key, size);
@@ -145,6 +151,8 @@ pub unsafe extern "C" fn anydsl_release_host(device: i32, pointer: *mut c_void) 
 /// # Safety
 /// As for [`anydsl_release`].
 unsafe fn release(function: &str, device: i32, pointer: *mut c_void) {
+    // Before it is somebody else's.
+    crate::checks::forget_device_memory(pointer as usize);
     let result = Device::find(device).and_then(|d| match pointer.is_null() {
         true => Ok(()),
         // SAFETY: the caller's promise.

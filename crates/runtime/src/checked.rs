@@ -23,6 +23,8 @@ pub enum MemoryFault {
     Wild,
     /// Freeing an address that is not a block's start.
     NotABlock,
+    /// By the host, in memory of a device.
+    OnDevice,
     /// An allocation finds no room, or would exceed the bytes granted by [`CheckedMemory::confine`].
     OutOfMemory,
 }
@@ -36,6 +38,7 @@ impl fmt::Display for MemoryFault {
             MemoryFault::Uninitialized => "read of uninitialized memory",
             MemoryFault::Wild => "access to an address that is not the program's",
             MemoryFault::NotABlock => "release of an address that is no allocated block",
+            MemoryFault::OnDevice => "access of the host to memory of a device",
             MemoryFault::OutOfMemory => "out of memory",
         })
     }
@@ -46,6 +49,18 @@ const REDZONE: u8 = 0;
 const UNINIT: u8 = 1;
 const INIT: u8 = 2;
 const FREED: u8 = 3;
+/// Added to the state of live bytes in memory of a device.
+const DEVICE: u8 = 4;
+
+/// The state of a byte, wherever it is.
+#[inline]
+fn state(s: u8) -> u8 {
+    s & !DEVICE
+}
+
+fn is_live(s: u8) -> bool {
+    matches!(state(s), UNINIT | INIT)
+}
 
 /// Size of the header before each block: its payload's size, start and size of all that it occupies, and a mark.
 const HEADER: usize = 32;
@@ -82,6 +97,8 @@ pub struct CheckedMemory {
     limit: usize,
     /// Whether foreign memory is out of bounds.
     is_confined: bool,
+    /// Whether code of a device runs, which may access its memory.
+    pub on_device: bool,
 }
 
 /// Reserves addresses without memory.
@@ -130,6 +147,7 @@ impl Default for CheckedMemory {
             live_bytes: 0,
             limit: usize::MAX,
             is_confined: false,
+            on_device: false,
         }
     }
 }
@@ -229,7 +247,6 @@ impl CheckedMemory {
         if !self.contains(addr) || addr - self.base < 64 + HEADER || !addr.is_multiple_of(16) {
             return Err(MemoryFault::NotABlock);
         }
-        let live = |s: u8| s == UNINIT || s == INIT;
         // SAFETY: inside the arena; whether it is a header is checked by its content.
         let [bytes, _, _, mark] = unsafe { *self.header(addr) };
         let plausible = matches!(mark, MARK | GIVEN) && bytes <= self.size - (addr - self.base);
@@ -239,7 +256,7 @@ impl CheckedMemory {
         match (bytes, self.shadow(addr, 1)[0]) {
             (0, _) => Ok(0),
             (_, FREED) => Err(MemoryFault::Dangling),
-            (_, s) if live(s) => Ok(bytes),
+            (_, s) if is_live(s) => Ok(bytes),
             _ => Err(MemoryFault::NotABlock),
         }
     }
@@ -322,7 +339,7 @@ impl CheckedMemory {
     #[inline]
     pub fn check_write(&mut self, addr: usize, n: usize) -> Result<(), MemoryFault> {
         if self.contains(addr) && n <= self.size - (addr - self.base) {
-            // Live states are 1 and 2, the others 0 and 3.
+            // Live states are 1 and 2, the others 0 and 3, or more in memory of devices.
             if self.shadow(addr, n).iter().all(|&s| s == INIT || s == UNINIT) {
                 return Ok(());
             }
@@ -340,7 +357,8 @@ impl CheckedMemory {
         match shadow.iter().copied().find(|&s| s == REDZONE || s == FREED) {
             Some(REDZONE) => Err(MemoryFault::OutOfBounds),
             Some(_) => Err(MemoryFault::Dangling),
-            None if shadow.contains(&UNINIT) => Err(MemoryFault::Uninitialized),
+            None if !self.on_device && shadow.iter().any(|s| s & DEVICE != 0) => Err(MemoryFault::OnDevice),
+            None if shadow.iter().any(|&s| state(s) == UNINIT) => Err(MemoryFault::Uninitialized),
             None => Ok(()),
         }
     }
@@ -383,11 +401,31 @@ impl CheckedMemory {
         }
     }
 
+    /// Sets the states of `n` bytes of one block.
+    #[inline]
+    fn set_states(&mut self, addr: usize, n: usize, state: u8) {
+        let shadow = self.shadow_mut(addr, n);
+        let device = shadow.first().map_or(0, |s| s & DEVICE);
+        shadow.fill(state | device);
+    }
+
+    /// Makes the block that starts at `addr` memory of a device, which only code of devices may access.
+    pub fn give_to_device(&mut self, addr: usize) {
+        if let Ok(bytes) = self.block_size(addr) {
+            self.shadow_mut(addr, bytes).iter_mut().for_each(|s| *s |= DEVICE);
+        }
+    }
+
+    /// Whether an address is in memory of a device.
+    pub fn is_of_device(&self, addr: usize) -> bool {
+        self.contains(addr) && self.shadow(addr, 1)[0] & DEVICE != 0
+    }
+
     /// Marks `n` bytes at `addr`, which may be written, as initialized or not. Foreign memory is always initialized.
     #[inline]
     pub fn set_initialized(&mut self, addr: usize, n: usize, initialized: bool) {
         if self.contains(addr) && n <= self.size - (addr - self.base) {
-            self.shadow_mut(addr, n).fill(if initialized { INIT } else { UNINIT });
+            self.set_states(addr, n, if initialized { INIT } else { UNINIT });
             if !initialized && let Some((_, (_, all))) = self.large.range_mut(..=addr).next_back() {
                 *all = false;
             }
@@ -396,7 +434,7 @@ impl CheckedMemory {
 
     /// Whether all of `n` bytes at `addr`, which may be accessed, are initialized.
     pub fn is_initialized(&self, addr: usize, n: usize) -> bool {
-        !self.contains(addr) || self.shadow(addr, n).iter().all(|&s| s == INIT)
+        !self.contains(addr) || self.shadow(addr, n).iter().all(|&s| state(s) == INIT)
     }
 
     /// Notes that a foreign function got `addr`: the whole block around it counts as initialized from now on.
@@ -408,21 +446,20 @@ impl CheckedMemory {
             && addr < start + size
         {
             if !all {
-                self.shadow_mut(start, size).fill(INIT);
+                self.set_states(start, size, INIT);
                 self.large.insert(start, (size, true));
             }
             return;
         }
-        let live = |s: u8| s == UNINIT || s == INIT;
         let mut lo = addr;
-        while lo > self.base && live(self.shadow(lo - 1, 1)[0]) {
+        while lo > self.base && is_live(self.shadow(lo - 1, 1)[0]) {
             lo -= 1;
         }
         let mut hi = addr;
-        while hi < self.base + self.size && live(self.shadow(hi, 1)[0]) {
+        while hi < self.base + self.size && is_live(self.shadow(hi, 1)[0]) {
             hi += 1;
         }
-        self.shadow_mut(lo, hi - lo).fill(INIT);
+        self.set_states(lo, hi - lo, INIT);
     }
 
     /// Loads an integer of `n` (1, 2, 4 or 8) bytes.
@@ -475,8 +512,15 @@ impl CheckedMemory {
 }
 
 impl CheckedMemory {
-    /// Copies `n` bytes, initialized or not; the ranges may overlap.
+    /// Copies `n` bytes, initialized or not, from and to memory of whatever device; the ranges may overlap.
     pub fn copy(&mut self, from: usize, to: usize, n: usize) -> Result<(), MemoryFault> {
+        let before = std::mem::replace(&mut self.on_device, true);
+        let copied = self.copy_anywhere(from, to, n);
+        self.on_device = before;
+        copied
+    }
+
+    fn copy_anywhere(&mut self, from: usize, to: usize, n: usize) -> Result<(), MemoryFault> {
         match self.contains(from) {
             true => self.check_write(from, n)?,
             false => self.check_read(from, n)?,
@@ -486,9 +530,11 @@ impl CheckedMemory {
         // SAFETY: checked.
         unsafe { (to as *mut u8).copy_from(from as *const u8, n) };
         self.set_initialized(to, n, true);
-        if self.contains(to) && states.contains(&UNINIT) {
+        if self.contains(to) && states.iter().any(|&s| state(s) == UNINIT) {
             self.set_initialized(to, n, false);
-            self.shadow_mut(to, n).copy_from_slice(&states);
+            let shadow = self.shadow_mut(to, n);
+            let device = shadow.first().map_or(0, |s| s & DEVICE);
+            shadow.iter_mut().zip(states).for_each(|(s, from)| *s = state(from) | device);
         }
         Ok(())
     }
@@ -558,6 +604,35 @@ mod tests {
             m.hand_out(a + 8);
             assert!(m.is_initialized(a, bytes));
             assert_eq!(m.check_read(a, bytes + 1), Err(MemoryFault::OutOfBounds));
+        }
+    }
+
+    #[test]
+    fn memory_of_devices_is_theirs() {
+        let mut m = CheckedMemory::default();
+        for bytes in [24, 5000] {
+            let (a, own) = (m.allocate(bytes, 16).expect("block"), m.allocate(bytes, 16).expect("block"));
+            m.give_to_device(a);
+            assert!(m.is_of_device(a + 8) && !m.is_of_device(own));
+            assert_eq!(m.store(a, 4, 7), Err(MemoryFault::OnDevice));
+            assert_eq!(m.load(a + bytes, 1), Err(MemoryFault::OutOfBounds));
+            m.on_device = true;
+            m.store(a, 4, 7).expect("of the device");
+            assert_eq!(m.load(a, 4), Ok(7));
+            assert_eq!(m.load(a + 4, 4), Err(MemoryFault::Uninitialized));
+            m.on_device = false;
+            assert_eq!(m.load(a, 4), Err(MemoryFault::OnDevice));
+            m.copy(a, own, 8).expect("both are there");
+            assert_eq!((m.load(own, 4), m.load(own + 4, 4)), (Ok(7), Err(MemoryFault::Uninitialized)));
+            m.store(own, 4, 9).expect("own");
+            m.copy(own, a, 8).expect("both are there");
+            m.hand_out(a);
+            assert_eq!(m.load(a, 4), Err(MemoryFault::OnDevice));
+            m.on_device = true;
+            assert_eq!((m.load(a, 4), m.load(a + 16, 4).is_ok()), (Ok(9), true));
+            m.on_device = false;
+            m.free(a).expect("block");
+            assert_eq!(m.load(a, 4), Err(MemoryFault::Dangling));
         }
     }
 

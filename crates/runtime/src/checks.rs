@@ -16,10 +16,10 @@
 //! initialized: that of foreign functions is not checked. Statics are in a table of the program.
 
 use crate::checked::MemoryFault;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 /// The bounds of some memory. Compiled code reads all but the last word, which it sets to 0 when bytes become undefined again.
 #[repr(C)]
@@ -37,6 +37,11 @@ pub struct Object {
 }
 
 const FREED: usize = 1;
+/// The state of the object of memory of devices, of which the host may access nothing.
+const ON_DEVICE_STATE: usize = 2;
+
+/// What to do about an access of the host to memory of a device.
+pub const ON_DEVICE: &str = "kernels access it; copy it to memory of the host, by `read` or `get` of a `DeviceBuffer` or by `anydsl_copy`, or allocate it for both, by `anydsl_alloc_unified`";
 
 impl Object {
     fn new(low: usize, size: usize, [mask, shadow]: [usize; 2]) -> Object {
@@ -92,6 +97,48 @@ fn foreign() -> &'static Object {
 fn nothing() -> &'static Object {
     static OBJECT: OnceLock<Object> = OnceLock::new();
     OBJECT.get_or_init(|| Object::new(0, 0, [0, ones()]))
+}
+
+/// Memory of devices: the size of each block, by its address; and how many there are, so that a program without looks no further.
+static OF_DEVICES: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
+static N_OF_DEVICES: AtomicUsize = AtomicUsize::new(0);
+/// Launches of kernels on the host that are under way.
+static KERNELS: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that memory is a device's, so that checked code of the host does not access it.
+pub(crate) fn note_device_memory(address: usize, size: usize) {
+    let mut blocks = OF_DEVICES.write().unwrap_or_else(PoisonError::into_inner);
+    blocks.insert(address, size);
+    N_OF_DEVICES.store(blocks.len(), Ordering::Release);
+}
+
+/// Ends that. Other memory is as it was.
+pub(crate) fn forget_device_memory(address: usize) {
+    if N_OF_DEVICES.load(Ordering::Acquire) > 0 {
+        let mut blocks = OF_DEVICES.write().unwrap_or_else(PoisonError::into_inner);
+        blocks.remove(&address);
+        N_OF_DEVICES.store(blocks.len(), Ordering::Release);
+    }
+}
+
+/// Runs kernels on the host, which may access memory of the devices that the host stands for.
+pub(crate) fn in_kernels<T>(run: impl FnOnce() -> T) -> T {
+    KERNELS.fetch_add(1, Ordering::AcqRel);
+    let result = run();
+    KERNELS.fetch_sub(1, Ordering::AcqRel);
+    result
+}
+
+/// The object of memory that only a device may access, if the address is in such memory and the host asks.
+fn of_device(address: usize) -> Option<&'static Object> {
+    static OBJECT: OnceLock<Object> = OnceLock::new();
+    if N_OF_DEVICES.load(Ordering::Acquire) == 0 || KERNELS.load(Ordering::Acquire) > 0 {
+        return None;
+    }
+    let blocks = OF_DEVICES.read().unwrap_or_else(PoisonError::into_inner);
+    let (&start, &size) = blocks.range(..=address).next_back()?;
+    let object = || OBJECT.get_or_init(|| Object { state: ON_DEVICE_STATE, ..*nothing() });
+    (address - start < size).then(object)
 }
 
 /// Whether this system has the addresses that checked programs need.
@@ -327,7 +374,7 @@ pub unsafe extern "C" fn nyala_check_object(address: usize, statics: *const Stat
     let next = known.partition_point(|object| object.low <= address);
     match known[..next].last() {
         Some(object) if address - object.low <= object.size => object,
-        _ => foreign(),
+        _ => of_device(address).unwrap_or_else(|| foreign()),
     }
 }
 
@@ -398,6 +445,7 @@ pub unsafe extern "C" fn nyala_check_fail(
             _ if address < NULL => report(&MemoryFault::Null, site, calls),
             _ if !object.is_null() && (*object).state == FREED => report(&MemoryFault::Dangling, site, calls),
             _ if object.is_null() => report(&MemoryFault::OutOfBounds, site, calls),
+            _ if (*object).state == ON_DEVICE_STATE => report(&MemoryFault::OnDevice, site, calls),
             _ => {
                 let (at, size) = (address.wrapping_sub((*object).low) as isize, (*object).size);
                 let message = format!("{}: at byte {at} of {size}", MemoryFault::OutOfBounds);
@@ -417,6 +465,7 @@ unsafe fn report(fault: &MemoryFault, site: *const c_char, calls: *const Call) -
             "invalid-access",
             "variables live as long as their function runs, blocks on the heap until they are given back",
         ),
+        MemoryFault::OnDevice => ("invalid-access", ON_DEVICE),
         MemoryFault::NotABlock => {
             ("invalid-access", "give back what was allocated, once, by the address that allocation gave")
         }

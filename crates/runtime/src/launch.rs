@@ -1,6 +1,7 @@
 //! Launches of kernels on the host. Compiled code has one function for a range of blocks; the blocks run in parallel, each
 //! on one thread (`flat`, `kernels.rs`).
 
+use crate::checks::in_kernels;
 use crate::guard::{Ending, end};
 use crate::platforms::{Arg, Device, Error, Launch, Memory, NAMES, add_kernel_time};
 use crate::print::nyala_flush;
@@ -242,7 +243,7 @@ pub unsafe extern "C" fn nyala_launch(n: i32, body: LoopBody, env: *mut c_void, 
     let all = blocks.iter().map(|&n| i64::from(n)).fold(1, i64::saturating_mul);
     let before = nyala_time_ns();
     // SAFETY: the caller's promise.
-    let fault = crate::interrupts::running(place, || unsafe { parallel(n, 0, all, body, env) });
+    let fault = crate::interrupts::running(place, || in_kernels(|| unsafe { parallel(n, 0, all, body, env) }));
     add_kernel_time(nyala_time_ns() - before);
     if let Some(fault) = fault {
         end(fault)

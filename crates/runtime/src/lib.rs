@@ -41,9 +41,10 @@ pub use channels::{
 };
 pub use checked::{CheckedMemory, MemoryFault};
 pub use checks::{
-    can_check, nyala_check_alloc, nyala_check_alloc_array, nyala_check_end, nyala_check_fail, nyala_check_free,
-    nyala_check_given, nyala_check_initialized, nyala_check_is_initialized, nyala_check_lanes, nyala_check_lend,
-    nyala_check_object, nyala_check_panic, nyala_check_product, nyala_check_variable, nyala_check_wrote,
+    ON_DEVICE, can_check, nyala_check_alloc, nyala_check_alloc_array, nyala_check_end, nyala_check_fail,
+    nyala_check_free, nyala_check_given, nyala_check_initialized, nyala_check_is_initialized, nyala_check_lanes,
+    nyala_check_lend, nyala_check_object, nyala_check_panic, nyala_check_product, nyala_check_variable,
+    nyala_check_wrote,
 };
 pub use environments::{
     nyala_check_environment, nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared,

@@ -14,6 +14,8 @@ pub enum Intrinsic {
     EnsureResidual,
     EnsureNoBranch,
     PeKnown,
+    /// Whether accesses are checked.
+    ChecksBounds,
     Sizeof,
     Alignof,
     /// Whether a type is one of floats.
@@ -208,6 +210,7 @@ pub fn find(name: &str) -> Intrinsic {
         "ensure_residual" => Intrinsic::EnsureResidual,
         "ensure_no_branch" => Intrinsic::EnsureNoBranch,
         "pe_known" => Intrinsic::PeKnown,
+        "checks_bounds" => Intrinsic::ChecksBounds,
         "sizeof" => Intrinsic::Sizeof,
         "alignof" => Intrinsic::Alignof,
         "is_float" => Intrinsic::IsFloat,

@@ -471,6 +471,13 @@ impl Names for Program<'_> {
 }
 
 impl<'a> Program<'a> {
+    /// The functions of the program's own files that could be exported, by name and place.
+    pub fn own_functions(&self) -> impl Iterator<Item = (&str, Span)> {
+        let is_own = |f: &&FnInfo| f.kind == FnKind::Defined && f.top_level && f.module >= self.n_libraries;
+        let own = self.fns.iter().filter(is_own).filter(|f| f.generics.is_empty());
+        own.map(|f| (&*f.ast.name.text, f.ast.name.span))
+    }
+
     /// The syntax trees of `input`; nothing is known of them.
     pub(crate) fn new(input: Input<'a>) -> Self {
         let others = input.libraries.iter().chain(input.files).map(|m| &**m);

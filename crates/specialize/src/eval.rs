@@ -6,7 +6,7 @@
 //! | what becomes of a call | `call`; `run` for those by `@` and `$`; how residual blocks end: `residual`; whether lanes meet behind it: `meeting` |
 //! | closures and blocks | `state`; in what order they are built: `stubs`; what they know of memory: `kept` |
 //! | what is asked about other calls | `history`, `hints`, `sharing` |
-//! | what it may take, what is told of it | `budget`, `explain` |
+//! | what it may take, what is told of it | `budget`, `unrolled`, `explain` |
 //!
 //! Memory is not part of a memo key. A stub that is requested from several places knows the contents that all of them
 //! know. A recursive stub knows the contents that it does not write. An escaped stub knows nothing of memory.
@@ -28,6 +28,7 @@ mod run;
 mod sharing;
 mod state;
 mod stubs;
+mod unrolled;
 mod values;
 
 use crate::Options;
@@ -70,6 +71,7 @@ pub struct Evaluator<'a> {
     plain: plain::Plain,
     meetings: meeting::Meetings,
     repeated: repeated::Repeated,
+    unrolled: unrolled::Unrolled,
     reports: Vec<Diagnostic>,
     /// The decisions so far, if a record is asked for.
     record: Option<Box<Explained>>,
@@ -121,6 +123,7 @@ impl<'a> Evaluator<'a> {
             plain: plain::Plain::default(),
             meetings: meeting::Meetings::default(),
             repeated: repeated::Repeated::default(),
+            unrolled: unrolled::Unrolled::default(),
             reports: Vec::new(),
         }
     }

@@ -176,11 +176,16 @@ fn specialize_exports<'r>(
                 return Err(diverged);
             }
         };
-        let is_new = |report: &Diagnostic| reported.insert((report.primary.span, report.message.clone()));
-        sink.diagnostics.extend(export.reports.into_iter().filter(is_new));
         let Finished { world: residual, mut conts, mut vals } = export.residual;
         let first_new = Val::from_idx(linker.program.n_vals());
         let placed = linker.add(&part, &residual, &residual.roots());
+        for mut report in export.reports {
+            let span = &mut report.primary.span;
+            span.call = placed.calls.get(span.call.0 as usize).copied().unwrap_or(span.call);
+            if reported.insert((*span, report.message.clone())) {
+                sink.diagnostics.push(report);
+            }
+        }
         if let (Some(all), Some(mut own)) = (&mut record, export.record) {
             // What an earlier export has left as well is counted there.
             own.leave_out(|k| conts[k].is_some_and(|k| placed.was_there[k]));
@@ -267,7 +272,9 @@ fn specialize_export(
         stats.nodes += size.1;
         let mut record = evaluator.take_record();
         record.iter_mut().for_each(|record| record.rounds = rounds);
-        let (reports, reductions) = (evaluator.take_reports(), evaluator.reductions());
+        let mut reports = evaluator.take_reports();
+        reports.extend(evaluator.long_unrolls(&residual));
+        let reductions = evaluator.reductions();
         return Ok(Export { residual, reports, record, size, reductions });
     }
 }

@@ -87,13 +87,15 @@ impl Places<'_> {
     }
 }
 
-/// Where a program's continuations and values are in the linked program.
+/// Where a program's continuations, values and calls are in the linked program.
 #[derive(Default)]
 pub struct Placed {
     pub conts: SideTable<Cont, Option<Cont>>,
     pub vals: SideTable<Val, Option<Val>>,
     /// Continuations that are no copies: the linked program had an equal function.
     pub was_there: SideTable<Cont, bool>,
+    /// The entries of its calls.
+    pub calls: Vec<CallId>,
 }
 
 pub struct Linker {
@@ -141,7 +143,7 @@ impl Linker {
         let mut adding = Adding { linker: self, source, part, types, calls, placed, values, n_found };
         adding.functions(&nest);
         adding.globals(&globals);
-        adding.placed
+        Placed { calls: adding.calls, ..adding.placed }
     }
 
     /// The linked program.

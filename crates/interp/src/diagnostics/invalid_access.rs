@@ -1,8 +1,8 @@
 //! Memory is read or written where the program has none.
 //!
 //! Common causes are an index beyond the end of an array, a pointer to a variable of a function that has returned,
-//! memory that was freed, and a number that is not an address. Compiled code does not check accesses, and would read or
-//! overwrite other data.
+//! memory that was freed, and a number that is not an address. Memory of a device is for its kernels: the host copies it, by
+//! `read` or `get` of a `DeviceBuffer`. Compiled code does not check accesses, and would read or overwrite other data.
 //!
 //! ```impala
 //! fn get(a: &[i32], i: i32) -> i32 { a(i) }

@@ -46,6 +46,9 @@ impl Machine<'_> {
             _ => matches!(foreign.kind, ForeignKind::DeviceCopy(_)),
         };
         self.may_be_copied |= is_copy && args.iter().any(|a| self.l.memory.owns(a.1 as usize));
+        // What the program means by the devices: memory of others than the host is theirs.
+        let is_of_device = |i: usize| args.get(i).is_some_and(|a| a.1 as i32 & 15 != 0);
+        let (to_device, copied_to_device) = (is_of_device(0), is_of_device(3));
         for &i in foreign.devices {
             // The runtime reports numbers that are no platform.
             if let Some(arg) = args.get_mut(i)
@@ -63,7 +66,13 @@ impl Machine<'_> {
                 let message = format!("found no function `{}`", foreign.name);
                 return Err(diagnostics::undefined_symbol::error(self.l.program.w.cont(k).origin, message).into());
             }
-            ForeignKind::DeviceAlloc(_) if first == 0 => self.allocate(arg(1) as i64, 1)?,
+            ForeignKind::DeviceAlloc(_, is_own) if first == 0 => {
+                let made = self.allocate(arg(1) as i64, 1)?;
+                if is_own && to_device {
+                    self.l.memory.give_to_device(made as usize);
+                }
+                made
+            }
             ForeignKind::DeviceFree(_) if first == 0 && arg(1) == 0 => 0,
             ForeignKind::DeviceFree(_) if first == 0 && self.l.memory.owns(arg(1) as usize) => {
                 self.l.memory.give_back(arg(1) as usize).map_err(memory_fault)?;
@@ -71,6 +80,10 @@ impl Machine<'_> {
             }
             ForeignKind::DeviceCopy(_) if first == 0 && arg(3) == 0 && arg(6) as i64 >= 0 => {
                 let (from, to) = (arg(1).wrapping_add(arg(2)), arg(4).wrapping_add(arg(5)));
+                let is_elsewhere = |at: u64, on_device: bool| !on_device && self.l.memory.is_of_device(at as usize);
+                if is_elsewhere(from, to_device) || is_elsewhere(to, copied_to_device) {
+                    return Err(memory_fault(nyala_runtime::MemoryFault::OnDevice));
+                }
                 self.l.memory.copy(from as usize, to as usize, arg(6) as usize).map_err(memory_fault)?;
                 0
             }
@@ -109,7 +122,7 @@ impl Machine<'_> {
             ForeignKind::Call(address)
             | ForeignKind::Sync(address)
             | ForeignKind::ReadChannel(address)
-            | ForeignKind::DeviceAlloc(address)
+            | ForeignKind::DeviceAlloc(address, _)
             | ForeignKind::DeviceFree(address)
             | ForeignKind::DeviceCopy(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
                 .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?,

@@ -6,7 +6,7 @@ use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
 use crate::lane_groups::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
-use nyala_ir::lanes::IN_KERNEL;
+use nyala_ir::lanes::{IN_KERNEL, is_of_cpu};
 use nyala_ir::{LaneOp, Scope, WorkItem};
 
 /// Limit on the lanes that run together.
@@ -48,7 +48,9 @@ impl Machine<'_> {
 
     /// Begins a kernel. `self.words` are platform, device, grid and block sizes, the body, and the continuation.
     pub(super) fn begin_kernel(&mut self) -> Result<Closure> {
-        let [_, _, ref numbers @ .., body, next] = self.words[..] else { return Err(bug("a launch of no body")) };
+        let [platform, _, ref numbers @ .., body, next] = self.words[..] else {
+            return Err(bug("a launch of no body"));
+        };
         let [gx, gy, gz, bx, by, bz] = *numbers else { return Err(bug("a launch of other numbers")) };
         if numbers.contains(&POISON) {
             return Err(eval::uninitialized());
@@ -60,7 +62,11 @@ impl Machine<'_> {
             return Ok(Closure(next));
         }
         let n = grid.n_items();
-        self.begin_group([Closure(body), Closure(next)], 0..n.min(i64::MAX as u64) as i64, n, Some(grid), false)
+        let bounds = 0..n.min(i64::MAX as u64) as i64;
+        let first = self.begin_group([Closure(body), Closure(next)], bounds, n, Some(grid), false)?;
+        // The group has noted what was so before.
+        self.l.memory.on_device |= !is_of_cpu(platform as u32);
+        Ok(first)
     }
 
     fn begin_group(
@@ -81,6 +87,7 @@ impl Machine<'_> {
             lanes: Vec::new(),
             current: 0,
             grid,
+            was_on_device: self.l.memory.on_device,
             is_parallel,
             shared: Vec::new(),
             item,
@@ -169,6 +176,7 @@ impl Machine<'_> {
                 if group.is_parallel || group.is_vector() {
                     self.l.races.end_launch();
                 }
+                self.l.memory.on_device = group.was_on_device;
                 self.groups.pop();
                 self.words.clear();
                 return Ok(next);

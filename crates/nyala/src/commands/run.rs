@@ -55,7 +55,8 @@ impl Run {
         let options = |o: &mut nyala_driver::Options| {
             o.cache = if self.no_cache { None } else { nyala_driver::cache::Objects::of_user() };
             o.debug = self.debug;
-            if self.engine == Engine::Interp && o.cpu.is_none() {
+            o.is_interpreted = self.engine == Engine::Interp;
+            if o.is_interpreted && o.cpu.is_none() {
                 let (triple, cpu) = nyala_driver::INTERPRETED;
                 (o.target, o.cpu) = (Some(triple.into()), Some(cpu.into()));
             }

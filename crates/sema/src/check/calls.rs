@@ -52,7 +52,9 @@ impl<'a> Checker<'a, '_> {
         use crate::intrinsics::Intrinsic::*;
         match self.p.resolved.get(&self.g(callee)) {
             Some(Entity::Fn(id)) => match self.p.fns[id.0 as usize].kind {
-                FnKind::Intrinsic(Math(_) | PeKnown | Sizeof | Alignof | IsFloat | Bitcast | Select) => true,
+                FnKind::Intrinsic(Math(_) | PeKnown | ChecksBounds | Sizeof | Alignof | IsFloat | Bitcast | Select) => {
+                    true
+                }
                 FnKind::Intrinsic(_) => false,
                 _ => self.p.fns[id.0 as usize].ast.body.is_some(),
             },
@@ -158,7 +160,8 @@ impl<'a> Checker<'a, '_> {
                         if index.lit.is_none() {
                             self.indexed(e);
                         }
-                        self.unit.check_later(Final::Operand { op: "an index", want: Want::Integer, ty, span });
+                        let of = self.callee_expr(e);
+                        self.unit.check_later(Final::Index { ty, span, of });
                         elem
                     }
                     _ => self.wrong_count(e, span, args.len(), "one index", target, 0),
@@ -206,7 +209,9 @@ impl<'a> Checker<'a, '_> {
             | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);
-                self.report(not_a_function::error(span, &found, callee));
+                let error = not_a_function::error(span, &found, callee);
+                let error = self.note_hidden(self.callee_expr(e), error);
+                self.report(error);
                 TypeTable::ERROR
             }
         };
@@ -244,6 +249,32 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
+    /// If the applied value is a local with the name of a function that is declared elsewhere: says so.
+    pub(super) fn note_hidden(&mut self, callee: Option<GlobalExpr>, error: Diagnostic) -> Diagnostic {
+        let hidden = callee.and_then(|callee| self.hidden(callee));
+        match hidden {
+            Some((local, name, function, of_prelude)) => {
+                not_a_function::hides(error, local, name, (!of_prelude).then_some(function))
+            }
+            None => error,
+        }
+    }
+
+    /// The place of the local that an expression is, its name, and the function that it hides; whether that is the prelude's.
+    fn hidden(&mut self, e: GlobalExpr) -> Option<(Span, &'a str, Span, bool)> {
+        let Some(&Entity::Local(id)) = self.p.resolved.get(&e) else { return None };
+        let (module, local) = self.locate(e);
+        let tree: &'a ast::Module = self.p.modules[module];
+        let ExprKind::Path(path) = &tree[local].kind else { return None };
+        let [name] = &path.names[..] else { return None };
+        // Some errors are found after the body.
+        let ns = self.namespaces.of_file(module);
+        let Some(Entity::Fn(function)) = self.meaning_in(ns, &name.text) else { return None };
+        let function = &self.p.fns[function.0 as usize];
+        let of_prelude = function.module < self.p.n_prelude;
+        Some((self.p.local(id).span, &name.text, function.ast.name.span, of_prelude))
+    }
+
     /// The last `n_given` arguments are given otherwise: as the body of a loop.
     fn wrong_count(
         &mut self,
@@ -263,6 +294,7 @@ impl<'a> Checker<'a, '_> {
             Some(d) => wrong_number_of_arguments::declared(error, &d.signature, (!d.of_prelude).then_some(d.span)),
             None => error.hint(format!("the applied value has type `{callee}`")),
         };
+        error = self.note_hidden(self.callee_expr(e), error);
         self.report(error);
         // Arguments that are missing determine no type arguments.
         let open = self.callee_expr(e).and_then(|callee| self.p.type_args.get(&callee)).cloned().unwrap_or_default();
@@ -277,11 +309,16 @@ impl<'a> Checker<'a, '_> {
             for ((arg, to), why) in args.iter().zip(params).zip(reasons) {
                 let n_found = self.sink.diagnostics.len();
                 self.coerce(arg.e, arg.span, arg.ty, *to, why);
-                if self.sink.diagnostics.len() > n_found
-                    && let Some(hint) = self.other_float(e, arg.ty)
-                    && let Some(diagnostic) = self.sink.diagnostics.last_mut()
-                {
-                    diagnostic.hints.insert(0, hint);
+                if self.sink.diagnostics.len() > n_found {
+                    if let Some(hint) = self.other_float(e, arg.ty)
+                        && let Some(diagnostic) = self.sink.diagnostics.last_mut()
+                    {
+                        diagnostic.hints.insert(0, hint);
+                    }
+                    if let Some(error) = self.sink.diagnostics.pop() {
+                        let error = self.note_hidden(self.callee_expr(e), error);
+                        self.sink.diagnostics.push(error);
+                    }
                 }
             }
             return result;
@@ -637,7 +674,9 @@ impl<'a> Checker<'a, '_> {
             Kind::Var(_) => (None, self.var()),
             _ => {
                 let found = self.show(target);
-                self.report(not_a_generator::no_function(ast[*callee].span, &found));
+                let error = not_a_generator::no_function(ast[*callee].span, &found);
+                let error = self.note_hidden(Some(self.g(*callee)), error);
+                self.report(error);
                 (None, TypeTable::ERROR)
             }
         };

@@ -333,7 +333,8 @@ impl<'a> Checker<'a, '_> {
         match check {
             Final::Literal { value, negative, ty, span } => self.final_literal(value, negative, ty, span),
             Final::Cast { from, to, span } => self.final_cast(from, to, span),
-            Final::Operand { op, want, ty, span } => self.final_operand(op, want, ty, span),
+            Final::Operand { op, want, ty, span } => self.final_operand(op, want, ty, span, None),
+            Final::Index { ty, span, of } => self.final_operand("an index", Want::Integer, ty, span, of),
             Final::Value { ty, span } => self.final_sized(ty, span),
             Final::Known { ty, span, what } => {
                 self.ambiguous(span, ty, what);
@@ -410,7 +411,8 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn final_operand(&mut self, op: &'static str, want: Want, ty: Ty, span: Span) {
+    /// `of`: the array, of an index.
+    fn final_operand(&mut self, op: &'static str, want: Want, ty: Ty, span: Span, of: Option<GlobalExpr>) {
         let mut kind = self.p.types.kind(ty);
         if let Kind::Simd(elem, _) = kind
             && !matches!(op, "an index" | "a length" | "`simd`")
@@ -474,10 +476,12 @@ impl<'a> Checker<'a, '_> {
             Kind::Array(..) => "arrays have no operators: compute with their elements",
             _ => "compute with its parts",
         };
-        self.report(match op {
+        let error = match op {
             "an index" => bad_index::error(span, &found),
             _ => bad_operand::error(span, op, &found, expected, hint),
-        });
+        };
+        let error = self.note_hidden(of, error);
+        self.report(error);
     }
 
     /// Replaces the variables in all recorded types.

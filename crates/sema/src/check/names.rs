@@ -148,10 +148,12 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn lookup(&mut self, name: &'a str) -> Option<Entity> {
-        if let Some(entity) = self.scopes.find(name) {
-            return Some(entity);
-        }
-        let mut at = Some(self.at.ns);
+        self.scopes.find(name).or_else(|| self.meaning_in(self.at.ns, name))
+    }
+
+    /// What a name means in a module, outside of all bodies.
+    pub(super) fn meaning_in(&mut self, ns: NsId, name: &'a str) -> Option<Entity> {
+        let mut at = Some(ns);
         while let Some(ns) = at {
             if let Some(named) = self.member(ns, name) {
                 return Some(named.entity);

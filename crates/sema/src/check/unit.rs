@@ -95,6 +95,12 @@ pub(super) enum Final<'a> {
         ty: Ty,
         span: Span,
     },
+    /// The index of an array, and the array.
+    Index {
+        ty: Ty,
+        span: Span,
+        of: Option<GlobalExpr>,
+    },
     Value {
         ty: Ty,
         span: Span,
@@ -227,7 +233,10 @@ impl<'a> Unit<'a> {
     /// The type that a check is about, if it gets a default where it must be a number.
     pub fn defaulted(&self, check: usize) -> Option<Ty> {
         match &self.checks[check] {
-            Final::Literal { ty, .. } | Final::Operand { ty, .. } | Final::Cast { from: ty, .. } => Some(*ty),
+            Final::Literal { ty, .. }
+            | Final::Operand { ty, .. }
+            | Final::Index { ty, .. }
+            | Final::Cast { from: ty, .. } => Some(*ty),
             Final::Known { ty, .. } | Final::Value { ty, .. } => Some(*ty),
             Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => None,
             Final::Match { .. } | Final::Irrefutable { .. } => None,

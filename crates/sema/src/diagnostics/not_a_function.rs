@@ -26,3 +26,16 @@ pub fn error(span: Span, found: &str, callee: Option<Span>) -> Diagnostic {
         None => diagnostic,
     }
 }
+
+/// Adds that the applied value is the local `name`, which hides a function of that name; its place, unless it is the prelude's.
+pub fn hides(error: Diagnostic, local: Span, name: &str, function: Option<Span>) -> Diagnostic {
+    let (place, of) = match function {
+        Some(place) => (Some(place), ""),
+        None => (None, " of the prelude"),
+    };
+    let mut error = error.other(local, format!("`{name}` is this local here"));
+    if let Some(place) = place {
+        error = error.other(place, "which hides this function");
+    }
+    error.hint(format!("the local `{name}` hides the function `{name}`{of}: give one of them another name"))
+}

@@ -230,6 +230,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     self.w.undef(ir_ty)
                 }
             },
+            (Intrinsic::ChecksBounds, _) => self.w.lit(ir_ty, self.checks_bounds.into()),
             (Intrinsic::PeKnown, [val, ..]) => self.w.op(Op::Known, &[*val]),
             (Intrinsic::Sizeof | Intrinsic::Alignof, _) => {
                 let of = type_args.first().copied().unwrap_or(TypeTable::UNIT);

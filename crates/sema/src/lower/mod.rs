@@ -40,6 +40,8 @@ pub struct Lowering {
     pub wrap: bool,
     /// The values of variables are named for debuggers.
     pub debug: bool,
+    /// Accesses are checked: what `checks_bounds()` gives.
+    pub checks_bounds: bool,
 }
 
 /// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
@@ -50,6 +52,7 @@ pub fn lower(program: &Program, sources: &Sources, options: Lowering, sink: &mut
         for _ in 0..MAX_ROUNDS {
             let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
             (lowerer.wrap, lowerer.debug) = (options.wrap, options.debug);
+            lowerer.checks_bounds = options.checks_bounds;
             lowerer.w.types.set_spaces(options.spaces);
             // The interpreter reports what is written.
             lowerer.w.keeps_faults = true;
@@ -161,6 +164,8 @@ struct Lowerer<'p, 'a, 's> {
     wrap: bool,
     /// Whether the values of variables are named.
     debug: bool,
+    /// Whether accesses are checked.
+    checks_bounds: bool,
     /// Parameters of functions with their numbers, from 1, if they are named.
     params: rustc_hash::FxHashMap<LocalId, i32>,
     /// The variables that addresses belong to, if they are named.
@@ -209,6 +214,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             missed_instance: false,
             wrap: false,
             debug: false,
+            checks_bounds: false,
             params: rustc_hash::FxHashMap::default(),
             slots: rustc_hash::FxHashMap::default(),
             globals: vec![None; p.statics.len()],

@@ -43,7 +43,12 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
         false => lower(
             &program,
             &sources,
-            nyala_sema::Lowering { spaces: nyala_ir::target::Spaces::FLAT, wrap: false, debug: false },
+            nyala_sema::Lowering {
+                spaces: nyala_ir::target::Spaces::FLAT,
+                wrap: false,
+                debug: false,
+                checks_bounds: false,
+            },
             &mut sink,
         ),
     };

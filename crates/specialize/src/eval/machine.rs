@@ -88,6 +88,9 @@ impl Evaluator<'_> {
                     progress.note(self.budget.reductions, self.dst.calls.places(place).last().unwrap_or(place));
                 }
             }
+            if code.rules.is_recursive {
+                self.note_round(code.cont);
+            }
             self.current = (code.cont, site.past.mode);
             match self.compute_call(&code, frame, site.past.mode) {
                 Some(end) => code = end,

@@ -2,6 +2,7 @@
 //! executable; and says nothing of programs that are right.
 
 use crate::common::{Folder, RunToEnd, command, nyala, skip, stderr};
+use std::path::Path;
 use std::process::Command;
 
 /// A program, the code of its report, and the text of the line that is reported, without blanks at its ends.
@@ -382,6 +383,79 @@ pub fn have_faults(name: &str, faults: &[(&str, &str, &str)], is_wanted: impl Fn
             assert_eq!(output.status.code(), Some(3), "{engine}: {text}{err}");
             assert!(report.contains(&format!("error[{code}]")), "{engine}: {text}{err}");
             assert!(report.contains(&format!("p{i}.impala:{number}:")), "{engine}: line {number}: {text}{err}");
+        }
+    }
+}
+
+/// Memory of devices is for kernels and copies, also where the host stands for the device.
+#[test]
+fn the_host_does_not_access_memory_of_devices() {
+    let folder = Folder::new("checked devices");
+    let head = "use std::device::*;\nuse std::slice::*;\nextern \"C\" { fn anydsl_alloc_unified(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> (); }\n";
+    let program = |name: &str, own: &str| {
+        let text = format!(
+            "{head}fn main(argc: i32, _: &[&[u8]]) -> i32 {{\n    let gpu = opencl(0);\n    let a = gpu.buffer[i32](100);\n    for i in gpu.range(0, 100) {{ a.data(i) = i }}\n{own}\n}}\n"
+        );
+        folder.write(name, &text)
+    };
+    // The fault is in line 8.
+    let faults = [
+        ("reads", "    a.data(argc + 2)"),
+        ("writes", "    a.data(argc) = 4; 0"),
+        ("lanes", "    for i in vec(8, 0, 16) { a.data(i) = i } a.get(3i64)"),
+        ("kept", "    let p = [a.data]; p(argc - 1)(3)"),
+    ];
+    let fine = program(
+        "fine.impala",
+        "    let mut own: [i32 * 100];\n    a.read(mut_slice(&mut own as &mut [i32], 100i64));\n    let b = host().buffer[i32](3);\n    b.data(0) = own(argc + 2);\n             let u = anydsl_alloc_unified(2, 8i64) as &mut [i32];\n    u(0) = a.get(4i64);\n    for i in gpu.range(0, 1) { u(1) = u(0) + a.data(5) }\n             a.free();\n    let c = alloc[i32](100);\n    c(99) = u(1);\n    anydsl_release(2, u as &[i8]);\n    let sum = c(99) + b.data(0) - 12;\n    free(c);\n    b.free();\n    sum",
+    );
+    let engines =
+        [&["--engine", "interp"][..], &["--check", "--device", "host"], &["--check", "--device", "host", "-O0"]];
+    let run =
+        |program: &Path, options: &[&str]| Command::new(command()).arg("run").args(options).arg(program).run_to_end();
+    for (i, (name, own)) in faults.iter().enumerate() {
+        let program = program(&format!("{name}.impala"), own);
+        for options in [engines[0], engines[1 + i % 2]] {
+            let output = run(&program, options);
+            let err = stderr(&output);
+            assert_eq!(output.status.code(), Some(3), "{name} {options:?}: {err}");
+            assert!(
+                err.contains("error[invalid-access]: access of the host to memory of a device"),
+                "{name} {options:?}: {err}"
+            );
+            assert!(err.contains(&format!("{name}.impala:8:")), "{name} {options:?}: {err}");
+        }
+    }
+    for options in engines.into_iter().chain([&["--device", "host"][..]]) {
+        let output = run(&fine, options);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{options:?}");
+    }
+}
+
+/// How far a stencil reads is compared with its radius where accesses are checked; where the compiler knows it, always.
+#[test]
+fn stencils_read_no_farther_than_they_say() {
+    let folder = Folder::new("checked stencils");
+    let text = "use image::*;\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (a, b) = (make_plane[f32](20, 10), make_plane[f32](20, 10));\n    assign(view(a), computed(20, 10, @|x, y| (x + y) as f32), combine_xy(range, range));\n    let s = stencil(source(view(a), clamp_to), 2, 1, @|read, x, y| read(x - OFFSET, y) + read(x, y + 1));\n    render(view(b), s, whole, lanes(8));\n    view(b).get(10, 5) as i32 - RESULT\n}\n";
+    let program = |name: &str, offset: &str, result: &str| {
+        folder.write(name, &text.replace("OFFSET", offset).replace("RESULT", result))
+    };
+    let run =
+        |program: &Path, options: &[&str]| Command::new(command()).arg("run").args(options).arg(program).run_to_end();
+    let (near, far) = (program("near.impala", "2 * argc", "29"), program("far.impala", "3 * argc", "28"));
+    for options in [&["--engine", "interp"][..], &["--check"], &[]] {
+        let output = run(&near, options);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{options:?}");
+        let output = run(&far, options);
+        let err = stderr(&output);
+        if options.is_empty() {
+            assert_eq!((output.status.code(), err), (Some(0), String::new()));
+        } else {
+            assert!(
+                err.contains("error[panic]: a stencil reads farther away than its radius says"),
+                "{options:?}: {err}"
+            );
+            assert!(err.contains("far.impala:"), "{options:?}: {err}");
         }
     }
 }
