@@ -3,7 +3,9 @@
 
 use crate::Options;
 use crate::code::Code;
-use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime_not_found, tail_call_not_guaranteed};
+use crate::diagnostics::{
+    cannot_write, link_failed, no_entry, no_exports, no_linker, runtime_not_found, tail_call_not_guaranteed,
+};
 use crate::files::{check_output, check_place};
 use crate::flat::Flat;
 use crate::front::FrontEnd;
@@ -108,6 +110,13 @@ impl FrontEnd {
         let report = &mut code.report;
         if symbols.into_iter().any(staged::compiled::is_compile) {
             report.sink.push(staged::compiled::without_compiler());
+        }
+        if kind != Kind::Exe && !flat.module.funcs.iter().any(|f| exported(f).is_some()) {
+            report.sink.push(no_exports::warning(
+                kind.about(),
+                self.program().own_functions().find(|(name, _)| *name != "main"),
+            ));
+            report.check(options)?;
         }
         let made = match kind {
             Kind::Obj => deliver_bytes(&object, out),

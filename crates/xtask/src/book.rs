@@ -49,6 +49,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/devices.md",
             "docs/embedding.md",
             "docs/python.md",
+            "docs/by-hand.md",
             "docs/c.md",
             "docs/cpus.md",
             "docs/diagnostics.md",

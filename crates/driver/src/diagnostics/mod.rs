@@ -19,6 +19,7 @@ pub(crate) mod link_failed;
 pub(crate) mod module_twice;
 pub(crate) mod no_candidates;
 pub(crate) mod no_entry;
+pub(crate) mod no_exports;
 pub(crate) mod no_linker;
 pub(crate) mod no_such_function;
 pub(crate) mod no_such_library;
@@ -57,6 +58,7 @@ nyala_base::codes![
     module_twice,
     no_candidates,
     no_entry,
+    no_exports,
     no_linker,
     no_such_function,
     no_such_library,

@@ -1,6 +1,6 @@
 //! `nyala build`: what it makes is used by C and Rust programs, in folders with spaces in their names.
 
-use crate::common::{Folder, RunToEnd, command, nyala, sh, stderr};
+use crate::common::{Folder, RunToEnd, command, nyala, sh, skip, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -550,6 +550,54 @@ fn a_library_with_a_version_is_a_shared_library() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let ran = Command::new(&exe).env("LD_LIBRARY_PATH", &folder.0).run_to_end();
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+}
+
+/// A library without exported functions is empty: that is said, and an error if it is denied.
+#[test]
+fn a_library_of_nothing_is_warned_of() {
+    let folder = Folder::new("empty");
+    let source = "fn square(x: i32) -> i32 { x * x }\nfn main() -> i32 { square(2) - 4 }\n";
+    folder.write("p.impala", source);
+    for out in ["p.so", "p.a"] {
+        let output = build(&folder, "p.impala", out, &[]);
+        let err = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        assert!(err.contains("warning[no-exports]: the program exports no function"), "{out}: {err}");
+        assert!(err.contains("p.impala:1:4") && err.contains("write `extern fn square(…)`"), "{out}: {err}");
+        let output = build(&folder, "p.impala", out, &["--deny", "no-exports"]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        std::fs::remove_file(folder.path(out)).unwrap();
+    }
+    // An object of a program has its `main`.
+    build_well(&folder, "p.impala", "p.o", &[]);
+    build_well(&folder, "p.impala", "p", &[]);
+    folder.write("p.impala", &source.replacen("fn", "extern fn", 1));
+    build_well(&folder, "p.impala", "p.so", &[]);
+}
+
+/// The listings of docs/by-hand.md: the library, its header, ctypes, Rust.
+#[test]
+fn libraries_are_called_by_hand() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/by-hand.md")).unwrap();
+    let listing = |language: &str| {
+        let fence = format!("```{language}\n");
+        let rest = &page[page.find(&fence).expect(language) + fence.len()..];
+        &rest[..rest.find("```").expect("an end")]
+    };
+    let folder = Folder::new("by hand");
+    folder.write("stats.impala", listing("rust impala"));
+    build_well(&folder, "stats.impala", "libstats.so", &[]);
+    let header = std::fs::read_to_string(build_well(&folder, "stats.impala", "stats.h", &[])).unwrap();
+    for line in listing("c").lines() {
+        assert!(header.contains(line), "{line}: {header}");
+    }
+    let main = folder.write("main.rs", listing("rust"));
+    rust(&folder, &main);
+    let script = folder.write("stats.py", listing("python"));
+    match Command::new("python3").arg("-c").arg("import ctypes").output() {
+        Ok(done) if done.status.success() => drop(sh(Command::new("python3").current_dir(folder.path("")).arg(script))),
+        _ => skip("Python with ctypes"),
+    }
 }
 
 #[test]
