@@ -196,10 +196,10 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
 /// `(x + y) - x` is `y`, and `(x + 3) - (x + 1)` is 2: how far places are apart is known where the places are not.
 fn fold_difference(w: &mut World, ty: Ty, a: Val, b: Val) -> Option<Val> {
     let prim = w.types.lane_prim(ty)?;
-    if let (true, &[x, y]) = (w.is_op(a, Op::Add), w.args(a)) {
-        if x == b || y == b {
-            return Some(if x == b { y } else { x });
-        }
+    if let (true, &[x, y]) = (w.is_op(a, Op::Add), w.args(a))
+        && (x == b || y == b)
+    {
+        return Some(if x == b { y } else { x });
     }
     let offset = |v: Val| match (w.is_op(v, Op::Add), w.args(v)) {
         (true, &[x, y]) => w.as_uniform(y).map_or((v, 0), |c| (x, c)),

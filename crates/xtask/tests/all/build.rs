@@ -571,7 +571,7 @@ fn a_library_of_nothing_is_warned_of() {
     // An object of a program has its `main`.
     build_well(&folder, "p.impala", "p.o", &[]);
     build_well(&folder, "p.impala", "p", &[]);
-    folder.write("p.impala", &source.replacen("fn", "extern fn", 1));
+    folder.write("p.impala", source.replacen("fn", "extern fn", 1));
     build_well(&folder, "p.impala", "p.so", &[]);
 }
 

@@ -438,7 +438,7 @@ fn stencils_read_no_farther_than_they_say() {
     let folder = Folder::new("checked stencils");
     let text = "use image::*;\nfn main(argc: i32, _: &[&[u8]]) -> i32 {\n    let (a, b) = (make_plane[f32](20, 10), make_plane[f32](20, 10));\n    assign(view(a), computed(20, 10, @|x, y| (x + y) as f32), combine_xy(range, range));\n    let s = stencil(source(view(a), clamp_to), 2, 1, @|read, x, y| read(x - OFFSET, y) + read(x, y + 1));\n    render(view(b), s, whole, lanes(8));\n    view(b).get(10, 5) as i32 - RESULT\n}\n";
     let program = |name: &str, offset: &str, result: &str| {
-        folder.write(name, &text.replace("OFFSET", offset).replace("RESULT", result))
+        folder.write(name, text.replace("OFFSET", offset).replace("RESULT", result))
     };
     let run =
         |program: &Path, options: &[&str]| Command::new(command()).arg("run").args(options).arg(program).run_to_end();
