@@ -54,7 +54,7 @@
 (call function: (path (identifier) @function.call .))
 (call function: (field_access name: (identifier) @function.method.call))
 ((path (identifier) @function.builtin)
-  (#match? @function.builtin "^(alignof|assert|assume_aligned|bitcast|ensure_no_branch|ensure_residual|insert|is_float|panic|parallel|pe_info|pe_known|pipeline|prefetch|prefetch_once|prefetch_write|reserve_shared|select|shuffle|sizeof|spawn|static_assert|stream_store|sync|undef|vectorize)$"))
+  (#match? @function.builtin "^(alignof|assert|assume_aligned|bitcast|checks_bounds|ensure_no_branch|ensure_residual|insert|is_float|panic|parallel|pe_info|pe_known|pipeline|prefetch|prefetch_once|prefetch_write|reserve_shared|select|shuffle|sizeof|spawn|static_assert|stream_store|sync|undef|vectorize)$"))
 ((identifier) @variable.builtin
   (#match? @variable.builtin "^(self|super)$"))
 ((path (identifier) @keyword.control)
