@@ -79,7 +79,7 @@ impl Jit {
         Jit::with(libraries, &[])
     }
 
-    /// The same, but these symbols have these addresses, in place of the runtime's.
+    /// A linker like that of [`Jit::new`], in which these symbols have these addresses, in place of the runtime's.
     pub fn with(libraries: &[PathBuf], symbols: &[(&str, usize)]) -> Result<Jit, Box<Diagnostic>> {
         targets::initialize();
         let mut jit = std::ptr::null_mut();

@@ -186,7 +186,7 @@ struct Function<'s> {
     of_ispc: bool,
     /// Its last parameters are the numbers of the task.
     is_task: bool,
-    /// Of the library: its code is made when it is called first.
+    /// The function belongs to the library: it is lowered when it is called first.
     is_library: bool,
     is_waiting: bool,
     /// What parameters are without an argument.
@@ -296,7 +296,7 @@ struct Lowerer<'s, 'w> {
     locals: FxHashMap<Val, uses::Local<'s>>,
     /// The values of variables with lanes that do not change, by their addresses: so indices show what they are made of.
     values: FxHashMap<Val, Val>,
-    /// Of the function.
+    /// The function's references of each lane.
     lane_references: Vec<Lanes>,
     /// What follows in the region may run while no lane is active.
     rest_is_cheap: bool,

@@ -187,17 +187,7 @@ impl<'s> Lowerer<'s, '_> {
         let zero = self.zero(long);
         let number = self.slot(zero);
         self.declare(name, Entity::Variable(Variable { address: number, ty: long, is_const: true }))?;
-        let mask = self.current_mask(n, span)?;
-        let open = self.slot(mask);
-        let (test, inner, after) = (self.block("test"), self.block("lane"), self.block("after"));
-        self.jump(test, &[]);
-        self.go_on_in(test);
-        let mask = self.load(open, span)?;
-        let (active, first) = (self.bools(mask), self.w.lit_i32(0));
-        let i = self.next_true(active, n, first);
-        let is_lane = self.w.op(Op::Ge, &[i, first]);
-        self.branch(is_lane, inner, after);
-        self.go_on_in(inner);
+        let lanes::Turns { open, mask, lane: i, test, after } = self.turns(n, "lane", span)?;
         let ir = self.types.ir(long, self.w);
         let wide = self.w.op_ty(Op::Cast, ir, &[i]);
         self.store(number, wide, span)?;
@@ -313,7 +303,7 @@ impl<'s> Lowerer<'s, '_> {
         let left = self.w.op_ty(Op::Splat, ir, &[left]);
         let active = self.w.op(Op::Lt, &[numbers, left]);
         let mask = self.mask_of_bools(active);
-        // What is wrong with the body is known.
+        // The body was lowered before: its faults are reported.
         let n_faults = self.sink.diagnostics.len();
         let done = self.gang_of(name, (index, ty), Some(mask), body);
         self.sink.diagnostics.truncate(n_faults);

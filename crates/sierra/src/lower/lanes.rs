@@ -48,6 +48,16 @@ pub(super) struct Returned {
     pub epilogue: Cont,
 }
 
+/// A loop that takes lanes in turns: the address of the mask of those that wait, this mask in the body, the first of them, and where the
+/// loop begins and ends.
+pub(super) struct Turns {
+    pub open: Val,
+    pub mask: Val,
+    pub lane: Val,
+    pub test: Cont,
+    pub after: Cont,
+}
+
 impl Mode {
     pub fn is_real(self) -> bool {
         !self.is_implicit || self.has_left
@@ -150,6 +160,22 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
+    /// Begins a loop that takes the active lanes in turns, and goes on in its body, which closes lanes and jumps to `test`.
+    pub(super) fn turns(&mut self, n: u32, body: &str, span: Span) -> Lowered<Turns> {
+        let mask = self.current_mask(n, span)?;
+        let open = self.slot(mask);
+        let (test, inner, after) = (self.block("test"), self.block(body), self.block("after"));
+        self.jump(test, &[]);
+        self.go_on_in(test);
+        let mask = self.load(open, span)?;
+        let (active, first) = (self.bools(mask), self.w.lit_i32(0));
+        let lane = self.next_true(active, n, first);
+        let is_lane = self.w.op(Op::Ge, &[lane, first]);
+        self.branch(is_lane, inner, after);
+        self.go_on_in(inner);
+        Ok(Turns { open, mask, lane, test, after })
+    }
+
     /// `new` in lanes where the condition holds, `old` in others. Both have the type.
     pub(super) fn blend(&mut self, mask: Val, new: Val, old: Val, ty: Ty) -> Val {
         match *self.types.kind(ty) {
@@ -178,7 +204,7 @@ impl<'s> Lowerer<'s, '_> {
                 let ir = self.types.ir(ty, self.w);
                 self.w.op_ty(Op::Array, ir, &parts)
             }
-            // The same in all lanes.
+            // A value without lanes is the same in all of them.
             _ => new,
         }
     }
@@ -399,7 +425,7 @@ impl<'s> Lowerer<'s, '_> {
         let mut vals = Vec::new();
         for (i, address) in addresses.into_iter().enumerate() {
             let val = self.load(address, span)?;
-            // Of what has lanes itself, each lane has its own.
+            // A place that has lanes itself: each lane accesses its own part.
             let number = self.w.lit_i32(i as i32);
             vals.push(self.lane_of(val, lanes.ty, number));
         }
@@ -450,7 +476,7 @@ impl<'s> Lowerer<'s, '_> {
         for (i, address) in addresses.into_iter().enumerate() {
             let number = self.w.lit_i32(i as i32);
             let val = if is_varying {
-                // Of what has lanes itself, each lane has its own.
+                // A place that has lanes itself: each lane accesses its own part.
                 let old = self.load(address, span)?;
                 let new = self.w.op(Op::Extract, &[val, number]);
                 self.w.op(Op::Insert, &[old, number, new])

@@ -553,7 +553,7 @@ impl<'s> Lowerer<'s, '_> {
         if condition.is_some() {
             return Ok((self.blend(holds, x, y, ty), ty));
         }
-        // The same in all lanes.
+        // A condition without lanes is the same in all of them.
         let (k_then, k_else) = (self.block("then"), self.block("else"));
         let ir = self.types.ir(ty, self.w);
         let mem = self.w.types.mem();

@@ -28,7 +28,7 @@ impl<'s> Lowerer<'s, '_> {
         self.fill_dispatchers();
         let functions = std::mem::take(&mut self.functions);
         for f in &functions {
-            // Of several functions of a name, other code knows the one that says so.
+            // Other code calls an overloaded function only if it is `extern "C"`.
             let others = self.symbols.get(&*f.name).filter(|_| !f.is_static);
             let is_known = f.is_c || others.is_none_or(|ids| ids.len() < 2);
             if f.is_library && !f.is_defined {
@@ -146,7 +146,7 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    /// The same bits as a value of a type that fits.
+    /// Converts a value to a type of the same layout, as another file declares it.
     fn of_other(&mut self, val: Val, ty: ir::Ty) -> Val {
         if self.w.ty(val) == ty {
             return val;

@@ -177,17 +177,7 @@ impl<'s> Lowerer<'s, '_> {
             let zero = self.zero(ty);
             self.slot(zero)
         });
-        let mask = self.current_mask(n, span)?;
-        let open = self.slot(mask);
-        let (test, inner, after) = (self.block("test"), self.block("target"), self.block("after"));
-        self.jump(test, &[]);
-        self.go_on_in(test);
-        let mask = self.load(open, span)?;
-        let (active, first) = (self.bools(mask), self.w.lit_i32(0));
-        let i = self.next_true(active, n, first);
-        let is_lane = self.w.op(Op::Ge, &[i, first]);
-        self.branch(is_lane, inner, after);
-        self.go_on_in(inner);
+        let lanes::Turns { open, mask, lane: i, test, after } = self.turns(n, "target", span)?;
         let one = self.w.op(Op::Extract, &[pointer.0, i]);
         let all = self.broadcast(one, lane, pointer.1);
         let is_equal = self.w.op(Op::Eq, &[pointer.0, all]);

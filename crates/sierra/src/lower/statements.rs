@@ -375,22 +375,11 @@ impl<'s> Lowerer<'s, '_> {
         let zero = self.zero(lane);
         let found = self.slot(zero);
         self.declare(name, Entity::Variable(Variable { address: found, ty: lane, is_const: true }))?;
-        let mask = self.current_mask(n, span)?;
-        let open = self.slot(mask);
-        let (test, inner, after) = (self.block("test"), self.block("value"), self.block("after"));
-        self.jump(test, &[]);
-        self.go_on_in(test);
-        let mask = self.load(open, span)?;
-        let (active, first) = (self.bools(mask), self.w.lit_i32(0));
-        let i = self.next_true(active, n, first);
-        let is_lane = self.w.op(Op::Ge, &[i, first]);
-        self.branch(is_lane, inner, after);
-        self.go_on_in(inner);
+        let lanes::Turns { open, mask, lane: i, test, after } = self.turns(n, "value", span)?;
         let one = self.lane_of(val, ty, i);
         self.store(found, one, span)?;
         let all = self.broadcast(one, lane, ty);
         let is_equal = self.w.op(Op::Eq, &[val, all]);
-        let mask = self.load(open, span)?;
         // A NaN is not even equal to itself: each lane is taken once all the same.
         let is_equal = self.mask_of_bools(is_equal);
         let lanes = self.w.op(Op::And, &[mask, is_equal]);

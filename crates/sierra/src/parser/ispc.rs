@@ -186,16 +186,6 @@ impl<'s> Parser<'s> {
                 self.pos += 1;
                 return self.scoped(Self::for_statement).map(Some);
             }
-            "cdo" => {
-                self.pos += 1;
-                let body = Box::new(self.statement()?);
-                if !self.eat("cwhile") {
-                    self.expect("while")?;
-                }
-                let condition = self.condition()?;
-                self.expect(";")?;
-                return Ok(Some(StatementKind::DoWhile(body, condition)));
-            }
             "foreach" | "foreach_tiled" => {
                 self.pos += 1;
                 return self.scoped(Self::foreach).map(Some);
@@ -252,8 +242,8 @@ impl<'s> Parser<'s> {
                 self.expect(";")?;
                 return Ok(Some(StatementKind::Sync));
             }
-            "do" => {
-                // `do … cwhile`
+            "do" | "cdo" => {
+                // Each may end with `while` and `cwhile`.
                 self.pos += 1;
                 let body = Box::new(self.statement()?);
                 if !self.eat("cwhile") {
