@@ -13,6 +13,7 @@ use crate::gpu;
 use crate::known_numbers::known_numbers;
 use crate::lifetimes::Lifetimes;
 use crate::masked;
+use crate::nvptx::Subnormals;
 use crate::origins::Scope;
 use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
@@ -62,6 +63,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
     is_huge: bool,
+    /// Those of a kernel for NVIDIA's GPUs; elsewhere they are kept.
+    pub subnormals: Subnormals,
     pub call_attributes: &'static str,
     /// The debug scope of the function, and the suffix of each instruction with its location.
     pub scope: Option<Scope>,
@@ -119,6 +122,10 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
     let selected_loads = masked::selected_loads(function, &cfg);
     let unrolled = if e.target().is_gpu() { gpu::loops_to_unroll(function, &cfg) } else { FxHashSet::default() };
+    let subnormals = match e.target().arch {
+        Arch::Nvptx64 => Subnormals::of(&e.module.types, function),
+        _ => Subnormals::Kept,
+    };
     let splits_offsets = e.target().is_gpu() || blocks().any(|b| b.insts.len() > MAX_SUMS);
     let read_only = nyala_flat::read_only(e.module, func).loads;
     let mut emitter = FunctionEmitter {
@@ -146,6 +153,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         known_numbers: None,
         exponents: FxHashMap::default(),
         is_huge,
+        subnormals,
         call_attributes: if many_calls { "#4" } else { "#1" },
         scope: None,
         variables: Variables::new(function),
@@ -295,7 +303,8 @@ impl FunctionEmitter<'_, '_> {
         }
         let name = self.e.internal_name(func);
         let cc = self.e.convention(&function.params);
-        let attributes = format!("{}{}", if self.is_huge { "#3" } else { "#0" }, self.e.version_attributes());
+        let attributes = if self.is_huge { "#3" } else { "#0" };
+        let attributes = format!("{attributes}{}{}", self.e.version_attributes(), self.subnormals.attribute());
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();

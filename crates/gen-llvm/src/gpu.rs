@@ -122,7 +122,10 @@ impl Emitter<'_> {
         let (scope, at) = self.scope(function);
         let (convention, bounds) = match is_amd {
             true => ("amdgpu_kernel", amdgpu::bounds(self, *sizes)),
-            false => ("ptx_kernel", nvptx::bounds(*sizes)),
+            false => {
+                let subnormals = nvptx::Subnormals::of(&module.types, function);
+                ("ptx_kernel", nvptx::bounds(*sizes) + subnormals.attribute())
+            }
         };
         let (params, args) = (params.join(", "), args.join(", "));
         let kernel = quote(symbol);
@@ -424,14 +427,15 @@ fn fast_math(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -> 
         f.line(format_args!("{product} = fmul nnan ninf nsz contract float {value}, 0x{bits:016X}"));
         product
     };
+    let ftz = if f.subnormals == nvptx::Subnormals::Zeros { ".ftz.f" } else { ".f" };
     let value = values[0].clone();
     Some(match is_exponential {
         true => {
             let power = scaled(f, value);
-            call(f, "float", "llvm.nvvm.ex2.approx.f", &[format!("float {power}")])
+            call(f, "float", &format!("llvm.nvvm.ex2.approx{ftz}"), &[format!("float {power}")])
         }
         false => {
-            let logarithm = call(f, "float", "llvm.nvvm.lg2.approx.f", &[format!("float {value}")]);
+            let logarithm = call(f, "float", &format!("llvm.nvvm.lg2.approx{ftz}"), &[format!("float {value}")]);
             scaled(f, logarithm)
         }
     })

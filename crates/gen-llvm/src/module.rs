@@ -188,6 +188,10 @@ impl LlvmModule {
 
     fn run_pipeline(&mut self) -> Result<(), Box<Diagnostic>> {
         self.run_passes(&format!("default<O{}>", self.options.opt_level.min(3)))?;
+        if self.target.is_gpu() && self.options.opt_level > 0 {
+            // Memory of a block is reached by generic addresses, of which LLVM knows no alignment: then vectors are read number by number.
+            self.run_passes("function(infer-address-spaces,infer-alignment)")?;
+        }
         match self.options.opt_level > 0 && endless::has_fixed_exits(&self.module) {
             true => self.run_passes(
                 "function(loop-simplify,lcssa,loop-mssa(simple-loop-unswitch<nontrivial;trivial>),simplifycfg)",

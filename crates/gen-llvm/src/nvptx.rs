@@ -4,8 +4,8 @@ use crate::diagnostics::not_on_processor;
 use crate::function::FunctionEmitter;
 use crate::gpu::{call, get, unsupported};
 use nyala_base::Diagnostic;
-use nyala_flat::{Func, Value};
-use nyala_ir::{LaneOp, Scope, WorkItem};
+use nyala_flat::{Func, Function, InstOp, Value, VectorOp};
+use nyala_ir::{LaneOp, Op, Prim, Scope, Types, WorkItem};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -33,6 +33,45 @@ const SINCE: &[(&str, u32)] = &[
 /// The attribute of a kernel for the extents of a block, if they are known.
 pub(crate) fn bounds([x, y, z]: [u32; 3]) -> String {
     if x * y * z == 0 { String::new() } else { format!(" \"nvvm.reqntid\"=\"{x},{y},{z}\"") }
+}
+
+/// What a function does with subnormal numbers of single precision.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Subnormals {
+    /// All its arithmetic is fast: they count as zeros, as with NVIDIA's compiler under `-use_fast_math`. Reciprocals, roots,
+    /// exponentials and logarithms need three instructions less.
+    Zeros,
+    /// Some arithmetic is not fast.
+    Kept,
+    /// It computes nothing with such numbers. It may be inlined into functions of both other kinds.
+    Never,
+}
+
+impl Subnormals {
+    pub fn of(types: &Types, function: &Function) -> Subnormals {
+        let is_store = |op| matches!(op, InstOp::Op(Op::Store) | InstOp::Vector(VectorOp::Store));
+        let is_single = |v: Option<&Value>| v.is_some_and(|&v| types.lane_prim(function.ty(v)) == Some(Prim::F32));
+        let mut found = Subnormals::Never;
+        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
+            if is_store(inst.op) || !is_single(inst.args.last()) || !function.can_be_fast(types, inst.op, &inst.args) {
+                continue;
+            }
+            if !inst.fast {
+                return Subnormals::Kept;
+            }
+            found = Subnormals::Zeros;
+        }
+        found
+    }
+
+    /// LLVM's attribute of the function.
+    pub fn attribute(self) -> &'static str {
+        match self {
+            Subnormals::Zeros => " \"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\"",
+            Subnormals::Kept => "",
+            Subnormals::Never => " \"denormal-fp-math-f32\"=\"dynamic,dynamic\"",
+        }
+    }
 }
 
 /// The answer to a question of a work item, from one of the GPU's registers.

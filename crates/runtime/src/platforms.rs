@@ -23,7 +23,7 @@ mod vulkan;
 pub(crate) use driver::check as check_library;
 pub use kept::{keep_kernels, kernel_cache};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// The name of a platform, in small letters without spaces.
 pub(crate) fn platform_name(number: i32) -> String {
@@ -332,9 +332,19 @@ pub fn overview() -> Vec<String> {
 /// Nanoseconds that kernels have run so far.
 static KERNEL_TIME: AtomicI64 = AtomicI64::new(0);
 
-/// Nanoseconds that kernels have run so far, on all devices.
+/// Whether the program has asked for that time yet.
+static IS_KERNEL_TIME_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Nanoseconds that kernels have run so far, on all devices. CUDA's count from the first call on: events around each launch cost as much
+/// as the launch itself.
 pub(crate) fn kernel_time() -> i64 {
+    IS_KERNEL_TIME_WANTED.store(true, Ordering::Relaxed);
     KERNEL_TIME.load(Ordering::Relaxed)
+}
+
+/// Whether kernels are to be timed where that costs something.
+fn is_kernel_time_wanted() -> bool {
+    IS_KERNEL_TIME_WANTED.load(Ordering::Relaxed)
 }
 
 /// Notes that kernels have run.

@@ -61,18 +61,24 @@ impl<T> Allocations<T> {
     /// # Errors
     /// One does not.
     pub fn check(&self, args: &[Arg]) -> Result<(), Error> {
-        args.iter().enumerate().try_for_each(|(i, arg)| match arg {
-            Arg::Address(pointer) if !pointer.is_null() => {
-                self.find(*pointer as u64, 0).map(|_| ()).map_err(|e| format!("argument {i}: {e}"))
-            }
-            Arg::Address(_) | Arg::Value { .. } => Ok(()),
-        })
+        check(args, |address| self.find(address, 0).map(drop))
     }
 
     /// The first addresses of all allocations.
     pub fn addresses(&self) -> impl Iterator<Item = u64> {
         self.0.keys().copied()
     }
+}
+
+/// Checks the addresses among the arguments of a kernel that are not null, by what `find` says of each.
+///
+/// # Errors
+/// The first that `find` has for one.
+pub(super) fn check(args: &[Arg], find: impl Fn(u64) -> Result<(), Error>) -> Result<(), Error> {
+    args.iter().enumerate().try_for_each(|(i, arg)| match arg {
+        Arg::Address(pointer) if !pointer.is_null() => find(*pointer as u64).map_err(|e| format!("argument {i}: {e}")),
+        Arg::Address(_) | Arg::Value { .. } => Ok(()),
+    })
 }
 
 #[cfg(test)]

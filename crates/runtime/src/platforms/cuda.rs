@@ -4,10 +4,10 @@
 //!
 //! A kernel that faults takes its context with it: everything on the device fails from then on, other devices go on.
 
-use super::allocations::Allocations;
+use super::allocations::{Allocations, check};
 use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::kept::Kept;
-use super::{Arg, Error, FEATURES, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
+use super::{Arg, Error, FEATURES, Launch, Mark, Memory, Platform, Queue, add_kernel_time, is_kernel_time_wanted};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use cudarc::nvrtc;
@@ -34,7 +34,7 @@ struct Device {
     /// Allocations, and whether they are the host's memory.
     memory: Allocations<bool>,
     loaded: Loaded<sys::CUmodule, sys::CUfunction>,
-    /// Events before and after each launch that nobody has waited for, with its queue.
+    /// Events before and after each launch that is timed and that nobody has waited for, with its queue.
     events: Vec<(usize, sys::CUevent, sys::CUevent)>,
     /// Events that nobody waits for, to be recorded again.
     spare: Vec<sys::CUevent>,
@@ -146,6 +146,17 @@ impl Device {
                 spare: Vec::new(),
             })
         }
+    }
+
+    /// Whether memory of the device lies at an address, and so many bytes follow. Others than the program may have allocated it in the same
+    /// context: a library that hands over its arrays.
+    fn reach(&self, address: u64, size: usize) -> Result<(), Error> {
+        let Err(why) = self.memory.find(address, size) else { return Ok(()) };
+        let (mut begin, mut length) = (0, 0);
+        // SAFETY: the driver writes both numbers.
+        let found = unsafe { sys::cuMemGetAddressRange_v2(&mut begin, &mut length, address) }.result();
+        let is_there = found.is_ok() && (address - begin).saturating_add(size as u64) <= length as u64;
+        if is_there { Ok(()) } else { Err(why) }
     }
 
     /// A module in the current context: its machine code was kept from an earlier run, or is made now.
@@ -294,7 +305,7 @@ impl Platform for Cuda {
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = device(at.device)?;
         device.queues.find(at.number)?;
-        device.memory.find(to as u64, size)?;
+        device.reach(to as u64, size)?;
         // Kernels may still read what is there.
         device.finish(Some(at.number))?;
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
@@ -307,7 +318,7 @@ impl Platform for Cuda {
         let mut device = device(at.device)?;
         device.queues.find(at.number)?;
         device.finish(Some(at.number))?;
-        device.memory.find(from as u64, size)?;
+        device.reach(from as u64, size)?;
         // SAFETY: as above.
         let copied =
             unsafe { result::memcpy_dtoh_sync(std::slice::from_raw_parts_mut(to.cast::<u8>(), size), from as u64) };
@@ -318,7 +329,7 @@ impl Platform for Cuda {
         let mut device = device(at.device)?;
         let stream = device.queues.find(at.number)?;
         let kernel = device.kernel(launch)?;
-        device.memory.check(&launch.args)?;
+        check(&launch.args, |address| device.reach(address, 0))?;
         let mut addresses: Vec<u64> = Vec::with_capacity(launch.args.len());
         addresses.extend(launch.args.iter().map(|arg| match arg {
             Arg::Address(pointer) => *pointer as u64,
@@ -347,7 +358,8 @@ impl Platform for Cuda {
             allowed.result().map_err(|e| text(&format!("{shared} bytes of memory of a block"), e))?;
         }
         let extents = |n: [usize; 3]| (n[0] as u32, n[1] as u32, n[2] as u32);
-        let start = device.mark(at.number)?;
+        // Events cost a launch more than all else.
+        let start = is_kernel_time_wanted().then(|| device.mark(at.number)).transpose()?;
         // SAFETY: the arguments are what the kernel takes, by the caller's promise; the driver copies them.
         let launched = unsafe {
             let (grid, block) = (extents(launch.blocks), extents(launch.block));
@@ -355,8 +367,10 @@ impl Platform for Cuda {
         };
         let [x, y, z] = launch.block;
         launched.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?;
-        let end = device.mark(at.number)?;
-        device.events.push((at.number, start, end));
+        if let Some(start) = start {
+            let end = device.mark(at.number)?;
+            device.events.push((at.number, start, end));
+        }
         Ok(())
     }
 

@@ -35,7 +35,7 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
         &[".reqntid 64, 1, 1", "ld.global.b32", "mul.rn.f32", "add.rn.f32"],
         &["fma"],
     ),
-    ("@fast { a(i) = b(i) * 3f + b(i + 1) }", &[], &["fma.rn.f32"], &["mul.rn.f32"]),
+    ("@fast { a(i) = b(i) * 3f + b(i + 1) }", &[], &["fma.rn.ftz.f32"], &["mul.rn.f32"]),
     ("a(i) = b(i) / b(i + 1) + root(b(i));", &[], &["div.rn.f32", "sqrt.rn.f32"], &[".ftz", "approx"]),
     ("a(i) = min_f(b(i), b(i + 1));", &[], &["min.f32"], &["setp.eq.f32"]),
     ("a(i) = exp_f(b(i));", &[], &["fma.rn.f32"], &["call", "extern"]),
@@ -62,9 +62,19 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
     // With the host.
     ("a(i) = 1f; fence(7u, \"\");", &[], &["fence.sc.sys"], &[".gpu"]),
     ("a(0) = pow_d(b(0) as f64, b(1) as f64) as f32;", &[], &["mul.rn.f64"], &["extern"]),
-    // Instructions for fast exponentials and logarithms.
-    ("a(i) = @fast { exp_f(b(i)) };", &[], &["ex2.approx.f32"], &["fma"]),
-    ("a(i) = @fast { log_f(b(i)) };", &[], &["lg2.approx.f32"], &["fma"]),
+    // Instructions for fast exponentials and logarithms. Where all arithmetic is fast, subnormal numbers count as zeros.
+    ("a(i) = @fast { exp_f(b(i)) };", &[], &["ex2.approx.ftz.f32"], &["fma"]),
+    ("a(i) = @fast { log_f(b(i)) };", &[], &["lg2.approx.ftz.f32"], &["fma"]),
+    ("a(i) = @fast { exp_f(b(i)) } + 1f;", &[], &["ex2.approx.f32"], &[".ftz"]),
+    ("a(i) = @fast { 1f / root(b(i)) };", &[], &["rsqrt.approx.ftz.f32"], &[]),
+    // Vectors in memory of the block are as aligned as that.
+    (
+        "let s = reserve_shared[simd[f32 * 4]](64); s(thread()) = simd[b(i), b(i + 1), b(i + 2), b(i + 3)]; wait();
+        let v = s(63 - thread()); a(i) = v(0) + v(1) + v(2) + v(3);",
+        &[],
+        &["st.shared.v4", "ld.shared.v4"],
+        &[],
+    ),
     // Loops that count are unrolled, loops that end by what they compute are not.
     ("let mut s = 0f; for k in range(0, n) { s += b(k) } a(i) = s;", &[], &[".pragma \"nounroll\""], &[]),
     (

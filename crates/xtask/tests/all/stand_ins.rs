@@ -44,6 +44,8 @@ extern \"C\" {
 }
 FUNCTIONS
 fn main(argc: i32, argv: &[&[u8]]) -> () {
+    // Kernels of CUDA are timed from here on.
+    print_i64(anydsl_get_kernel_time()); print_char(10u8);
     let a = anydsl_alloc(NUMBER, 400i64) as &mut [f32];
     let b = anydsl_alloc_host(NUMBER, 800i64) as &mut [f32];
     let mut here: [f32 * 4] = [1f, 2f, 3f, 4f];

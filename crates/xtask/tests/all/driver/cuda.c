@@ -84,6 +84,14 @@ static Result drop(void *at, int is_pinned) {
 }
 Result cuMemFree_v2(void *at) { return drop(at, 0); }
 Result cuMemFreeHost(void *at) { return drop(at, 1); }
+// `others`: what the program did not allocate is memory that others have, of a page each.
+Result cuMemGetAddressRange_v2(void **begin, size_t *size, void *at) {
+    int i = find(at);
+    if (i < 0 && !fault("others")) return INVALID;
+    *begin = i < 0 ? at : memories[i].begin;
+    *size = i < 0 ? 4096 : memories[i].size;
+    return OK;
+}
 Result cuMemcpyHtoD_v2(void *to, const void *from, size_t n) {
     if (is_lost) return ILLEGAL_ADDRESS;
     if (find(to) < 0) return INVALID;
