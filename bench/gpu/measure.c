@@ -1,18 +1,11 @@
 // Measures the kernels of kernels.impala beside those of peers.cu on a GPU, in one process and on the same memory. bench/gpu.sh
-// builds and runs it. NVIDIA's driver is opened when the program runs, so that nothing of CUDA is needed to build it but the machine
-// code of peers.cu, the file `peers.fatbin` beside this program.
+// builds and runs it; the machine code of peers.cu is the file `peers.fatbin` beside this program.
 //
 //   measure device     the GPU and its driver
 //   measure list       the names of the kernels, a line each
 //   measure NAME       a row of the table: medians in microseconds, and how often ours fit into theirs
-#define _GNU_SOURCE
-#include <dlfcn.h>
+#include "driver.h"
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 void ours_copy(int, float *, const float *);
 void ours_saxpy(int, float, const float *, float *);
@@ -25,51 +18,9 @@ void ours_sgemm(int, const float *, const float *, float *);
 void *ours_alloc(long long);
 void ours_wait(void);
 
-// The driver's functions, by the names that its library has. Handles are addresses, those of devices and of memory numbers.
-typedef int Result;
-#define FUNCTIONS(F)                                                                                                              \
-    F(cuInit, (unsigned))                                                                                                         \
-    F(cuDriverGetVersion, (int *))                                                                                                \
-    F(cuDeviceGet, (int *, int))                                                                                                  \
-    F(cuDeviceGetName, (char *, int, int))                                                                                        \
-    F(cuDeviceGetAttribute, (int *, int, int))                                                                                    \
-    F(cuDevicePrimaryCtxRetain, (void **, int))                                                                                   \
-    F(cuCtxSetCurrent, (void *))                                                                                                  \
-    F(cuGetErrorString, (Result, const char **))                                                                                  \
-    F(cuModuleLoadData, (void **, const void *))                                                                                  \
-    F(cuModuleGetFunction, (void **, void *, const char *))                                                                       \
-    F(cuStreamCreate, (void **, unsigned))                                                                                        \
-    F(cuStreamSynchronize, (void *))                                                                                              \
-    F(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))   \
-    F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))                                                                          \
-    F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))
-#define DECLARE(name, types) static Result(*name) types;
-FUNCTIONS(DECLARE)
-
-static void fail(const char *what, const char *why) {
-    printf("%s: %s\n", what, why);
-    exit(1);
-}
-
-static void must(const char *what, Result result) {
-    const char *why = "an unknown error";
-    if (!result) return;
-    cuGetErrorString(result, &why);
-    fail(what, why);
-}
-
-static void open_driver(void) {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!driver) fail("no driver", dlerror());
-#define FIND(name, types)                                                                                                         \
-    if (!(*(void **)&name = dlsym(driver, #name))) fail("the driver is too old", #name " is missing");
-    FUNCTIONS(FIND)
-    must("cuInit", cuInit(0));
-}
-
 enum { W = 4096, H = 4096, SIZE = W * H, MANY = 1 << 16, MATRIX = 2048, RUNS = 15 };
 
-static void *stream, *peer;
+static void *peer;
 static float *from, *other, *ours, *theirs;
 static float half = 0.5f;
 
@@ -119,17 +70,6 @@ static void launch_peer(const struct Kernel *k) {
     must("cuLaunchKernel", cuLaunchKernel(peer, k->grid[0], k->grid[1], 1, k->block[0], k->block[1], 1, 0, stream, args, NULL));
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1e6 + time.tv_nsec * 1e-3;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The median time of a launch, in microseconds, over several runs.
 static double median(const struct Kernel *k, int is_ours) {
     double times[RUNS];
@@ -143,21 +83,6 @@ static double median(const struct Kernel *k, int is_ours) {
     }
     qsort(times, RUNS, sizeof *times, by_value);
     return times[RUNS / 2];
-}
-
-static void load_peer(const char *self, const char *name) {
-    char path[4096];
-    const char *slash = strrchr(self, '/');
-    snprintf(path, sizeof path, "%.*speers.fatbin", (int)(slash ? slash + 1 - self : 0), self);
-    FILE *file = fopen(path, "rb");
-    if (!file) fail(path, "cannot be read");
-    static char code[16 << 20];
-    if (!fread(code, 1, sizeof code, file)) fail(path, "is empty");
-    fclose(file);
-    void *module;
-    must("machine code by nvcc", cuModuleLoadData(&module, code));
-    must(name, cuModuleGetFunction(&peer, module, name));
-    must("cuStreamCreate", cuStreamCreate(&stream, 1));
 }
 
 // Runs both on results of their own, compares these, and prints a row.
@@ -198,11 +123,9 @@ int main(int argc, char **argv) {
         for (int i = 0; i < N_KERNELS; i++) puts(kernels[i].name);
         return 0;
     }
-    open_driver();
-    int device, driver, number[4];
+    open_device();
+    int driver, number[4];
     char name[256];
-    void *context;
-    must("device 0", cuDeviceGet(&device, 0));
     must("its name", cuDeviceGetName(name, sizeof name, device));
     must("the driver's version", cuDriverGetVersion(&driver));
     // Major and minor number of the architecture, multiprocessors, clock in kHz.
@@ -212,11 +135,9 @@ int main(int argc, char **argv) {
                number[3] / 1000, driver / 1000, driver % 1000 / 10);
         return 0;
     }
-    must("its context", cuDevicePrimaryCtxRetain(&context, device));
-    must("its context", cuCtxSetCurrent(context));
     for (int i = 0; i < N_KERNELS; i++) {
         if (strcmp(wanted, kernels[i].name)) continue;
-        load_peer(argv[0], kernels[i].peer);
+        peer = load_kernel(argv[0], "peers.fatbin", kernels[i].peer);
         return measure(&kernels[i]);
     }
     fail(wanted, "no such kernel");
