@@ -36,6 +36,7 @@ build() {
     for program in tests/device/conformance/*.impala; do
         conformance "$(basename "$program" .impala)" tests/device/platforms/cuda.impala tests/device/common.impala "$program"
     done
+    conformance products tests/device/nvidia/products.impala
     conformance image -D PLATFORM=1 lib/image/tests/devices.impala tests/device/image.impala
     strip "$out"/measure "$out"/conformance-*
     { date -u '+%Y-%m-%d'; git rev-parse --short HEAD 2> /dev/null || true; echo "$gpu"; } | paste -sd ' ' > "$out"/made

@@ -213,6 +213,16 @@ pub enum Compound {
     Braces,
 }
 
+impl Compound {
+    /// The value of the type with these parts, which stand in braces.
+    pub fn value(self, ty: &str, parts: &str) -> String {
+        match self {
+            Compound::Literal => format!("({ty}){parts}"),
+            Compound::Braces => format!("{ty}{parts}"),
+        }
+    }
+}
+
 impl Dialect {
     /// The name of a primitive type. `None` if the language has no such type.
     pub fn prim(&self, prim: Prim) -> Option<&'static str> {

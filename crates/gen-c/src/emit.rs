@@ -1,7 +1,7 @@
 //! A module as C text: names, globals, declarations, and the helper functions that the text needs. Functions are written
 //! first; what they turn out to need stands before them.
 
-use crate::dialect::{Compound, Dialect};
+use crate::dialect::Dialect;
 use crate::expr::{Expr, Form, Prec};
 use crate::function::emit_body;
 use crate::names::Names;
@@ -380,10 +380,7 @@ impl<'m> Emitter<'m> {
                 Ok(Expr { text: e.text.clone() + suffix, form: Form::Value, ..e })
             }
             Form::Braces(ty) => {
-                let text = match self.dialect.compound {
-                    Compound::Literal => format!("({ty}){}", e.text),
-                    Compound::Braces => format!("{ty}{}", e.text),
-                };
+                let text = self.dialect.compound.value(&ty, &e.text);
                 Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
             }
         }

@@ -204,7 +204,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         let mut nodes = tidy(self.lists.pop().unwrap_or_default());
         drop_last_return(&mut nodes);
         let early = self.flow.is_irregular || (!self.labels.is_empty() && !self.e.dialect.late_declarations());
-        Ok(std::mem::take(&mut self.slots) + &print::body(&nodes, &self.vars, early))
+        Ok(std::mem::take(&mut self.slots) + &print::body(&nodes, &self.vars, early, self.e.dialect.compound))
     }
 
     pub fn push(&mut self, node: Node) {

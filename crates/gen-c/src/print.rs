@@ -1,6 +1,7 @@
 //! Statements as text. Each variable is declared in the innermost block that contains all its uses, where it gets its
 //! first value if that is possible.
 
+use crate::dialect::Compound;
 use crate::expr::{Expr, Form};
 use crate::statements::{Loop, Node};
 use rustc_hash::FxHashMap;
@@ -94,15 +95,15 @@ impl Places {
 }
 
 /// The text of an expression that becomes a value.
-pub(crate) fn initializer(e: &Expr, is_declaration: bool) -> String {
+pub(crate) fn initializer(e: &Expr, is_declaration: bool, compound: Compound) -> String {
     match &e.form {
-        Form::Braces(ty) if !is_declaration => format!("({ty}){}", e.text),
+        Form::Braces(ty) if !is_declaration => compound.value(ty, &e.text),
         _ => e.text.clone(),
     }
 }
 
 /// Writes the statements of a function. All variables are declared first if `early`.
-pub(crate) fn body(nodes: &[Node], vars: &[Variable], early: bool) -> String {
+pub(crate) fn body(nodes: &[Node], vars: &[Variable], early: bool, compound: Compound) -> String {
     let mut places = Places::default();
     let root = places.scope(0, 0);
     places.walk(nodes, root);
@@ -112,7 +113,7 @@ pub(crate) fn body(nodes: &[Node], vars: &[Variable], early: bool) -> String {
     for (var, at) in all.into_iter().filter(|(var, _)| !vars[*var as usize].is_parameter) {
         declared.entry(if early { (root, 0) } else { at }).or_default().push(var);
     }
-    let mut printer = Printer { vars, declared, early, out: String::new(), n_scopes: 1, n_statements: 0 };
+    let mut printer = Printer { vars, declared, early, compound, out: String::new(), n_scopes: 1, n_statements: 0 };
     printer.list(nodes, root, 1);
     printer.out
 }
@@ -121,6 +122,7 @@ struct Printer<'a> {
     vars: &'a [Variable],
     declared: FxHashMap<(usize, usize), Vec<u32>>,
     early: bool,
+    compound: Compound,
     out: String,
     n_scopes: usize,
     n_statements: usize,
@@ -144,7 +146,7 @@ impl Printer<'_> {
         {
             return format!("{name} {op}= {right}");
         }
-        format!("{ty}{name} = {}", initializer(value, is_declaration))
+        format!("{ty}{name} = {}", initializer(value, is_declaration, self.compound))
     }
 
     /// Prints a list of statements.

@@ -347,6 +347,14 @@ fn is_kernel_time_wanted() -> bool {
     IS_KERNEL_TIME_WANTED.load(Ordering::Relaxed)
 }
 
+/// What a driver says of kernels that failed, with what is known of them: drivers do not tell which one it was.
+pub(crate) fn kernel_failed(why: Error) -> Error {
+    let last = crate::interrupts::last_launch();
+    let last =
+        last.map_or(String::new(), |(name, place)| format!("; the last kernel is `{name}`, launched at {place}"));
+    format!("{why}{last}; `--device host --check` tells where an access is wild")
+}
+
 /// Notes that kernels have run.
 pub(crate) fn add_kernel_time(nanoseconds: i64) {
     KERNEL_TIME.fetch_add(nanoseconds, Ordering::Relaxed);

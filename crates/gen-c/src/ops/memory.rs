@@ -75,7 +75,8 @@ pub(crate) fn store(f: &mut FunctionEmitter, args: &[Value]) -> Result<()> {
     }
     f.flush(true)?;
     let joined = Expr::atom("").of(&[&place, &value]);
-    f.push(Node::Do { text: format!("{} = {}", place.text, initializer(&value, false)), vars: joined.vars });
+    let text = format!("{} = {}", place.text, initializer(&value, false, f.e.dialect.compound));
+    f.push(Node::Do { text, vars: joined.vars });
     Ok(())
 }
 

@@ -103,8 +103,9 @@ def view(value, wanted):
     device, at = value.__dlpack_device__()
     if device not in _OF_CUDA or at != wanted:
         raise TypeError(f"{kind} in the memory of {name(int(device), at)}, expected that of cuda:{wanted}")
-    # The driver is asked to wait for everything before the code runs.
-    capsule = value.__dlpack__(stream=-1)
+    # Without a stream the array is ready as soon as the driver, which is asked before the code runs, has waited for everything. JAX takes
+    # the number for "no stream" for a handle.
+    capsule = value.__dlpack__()
     # The memory is there as long as the capsule, which is not taken over.
     tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     if tensor.lanes != 1 or tensor.code not in _CODES or tensor.bits % 8:

@@ -7,7 +7,9 @@
 use super::allocations::{Allocations, check};
 use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::kept::Kept;
-use super::{Arg, Error, FEATURES, Launch, Mark, Memory, Platform, Queue, add_kernel_time, is_kernel_time_wanted};
+use super::{
+    Arg, Error, FEATURES, Launch, Mark, Memory, Platform, Queue, add_kernel_time, is_kernel_time_wanted, kernel_failed,
+};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use cudarc::nvrtc;
@@ -46,6 +48,10 @@ unsafe impl Send for Device {}
 fn text(what: &str, e: DriverError) -> Error {
     let words = e.error_string().map_or_else(|_| format!("error {:?}", e.0), |s| s.to_string_lossy().into_owned());
     format!("{what}: {words}")
+}
+
+fn failed(e: DriverError) -> Error {
+    kernel_failed(text("a kernel failed", e))
 }
 
 static DEVICES: Devices<Device> = Devices::new(|| {
@@ -204,7 +210,7 @@ impl Device {
         unsafe {
             let mut waited = Ok(());
             for stream in self.queues.meant(only) {
-                waited = waited.and(result::stream::synchronize(stream).map_err(|e| text("a kernel failed", e)));
+                waited = waited.and(result::stream::synchronize(stream).map_err(failed));
             }
             for (_, start, end) in self.events.extract_if(.., |(queue, ..)| is_meant(*queue)) {
                 if let Ok(milliseconds) = result::event::elapsed(start, end) {
@@ -402,7 +408,7 @@ impl Platform for Cuda {
         // The context is this thread's now. Without the lock: others may go on meanwhile.
         drop(device(number)?);
         // SAFETY: as above.
-        unsafe { result::event::synchronize(event(mark)) }.map_err(|e| text("a kernel failed", e))
+        unsafe { result::event::synchronize(event(mark)) }.map_err(failed)
     }
 
     fn is_over(&self, number: usize, mark: Mark) -> Result<bool, Error> {
@@ -411,7 +417,7 @@ impl Platform for Cuda {
         match unsafe { result::event::query(event(mark)) } {
             Ok(()) => Ok(true),
             Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            Err(e) => Err(text("a kernel failed", e)),
+            Err(e) => Err(failed(e)),
         }
     }
 

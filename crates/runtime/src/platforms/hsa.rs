@@ -7,7 +7,7 @@
 use super::allocations::Allocations;
 use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::driver::library;
-use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time, kernel_failed};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -340,7 +340,7 @@ impl Device {
 
     /// Whether no queue has failed.
     fn healthy(&self) -> Result<(), Error> {
-        self.library.checked("a kernel failed", self.failed.load(Ordering::SeqCst))
+        self.library.checked("a kernel failed", self.failed.load(Ordering::SeqCst)).map_err(kernel_failed)
     }
 
     /// Puts a mark into a queue, behind all that is in it and, if there is one, behind a mark of another queue.
@@ -454,7 +454,7 @@ fn wait_for(library: &Library, failed: &AtomicU32, signal: u64) -> Result<(), Er
         if unsafe { (library.hsa_signal_wait_scacquire)(signal, code::CONDITION_LESS, 1, PATIENCE, 0) } < 1 {
             return Ok(());
         }
-        library.checked("a kernel failed", failed.load(Ordering::SeqCst))?;
+        library.checked("a kernel failed", failed.load(Ordering::SeqCst)).map_err(kernel_failed)?;
     }
 }
 

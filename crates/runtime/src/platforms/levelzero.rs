@@ -7,7 +7,7 @@ use super::allocations::Allocations;
 use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::driver::library;
 use super::kept::Kept;
-use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time, kernel_failed};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
@@ -347,7 +347,8 @@ impl Device {
         let is_meant = |queue: usize| only.is_none_or(|only| only == queue);
         for &(_, event) in self.launched.iter().filter(|l| is_meant(l.0)) {
             // SAFETY: the event is the device's.
-            checked("a kernel failed", unsafe { (self.library.zeEventHostSynchronize)(event, u64::MAX) })?;
+            checked("a kernel failed", unsafe { (self.library.zeEventHostSynchronize)(event, u64::MAX) })
+                .map_err(kernel_failed)?;
         }
         for (_, event) in self.launched.extract_if(.., |l| is_meant(l.0)) {
             if let Ok([start, end]) = times(self.library, event) {
@@ -565,6 +566,7 @@ impl Platform for LevelZero {
         let library = DEVICES.lock(number)?.library;
         // SAFETY: the event is not destroyed. Without the lock: others may go on meanwhile.
         checked("a kernel failed", unsafe { (library.zeEventHostSynchronize)(mark as usize as Handle, u64::MAX) })
+            .map_err(kernel_failed)
     }
 
     fn is_over(&self, number: usize, mark: Mark) -> Result<bool, Error> {
@@ -572,7 +574,7 @@ impl Platform for LevelZero {
         // SAFETY: as above.
         match unsafe { (device.library.zeEventQueryStatus)(mark as usize as Handle) } {
             code::NOT_READY => Ok(false),
-            status => checked("a kernel failed", status).map(|()| true),
+            status => checked("a kernel failed", status).map(|()| true).map_err(kernel_failed),
         }
     }
 

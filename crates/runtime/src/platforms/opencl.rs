@@ -8,7 +8,7 @@
 use super::allocations::Allocations;
 use super::devices::{Devices, Loaded, Loads, Queues, working};
 use super::kept::Kept;
-use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time, kernel_failed};
 use cl3::command_queue as queue;
 use cl3::device as cl_device;
 use cl3::info_type::InfoType;
@@ -275,7 +275,7 @@ impl Device {
             let status = cl3::event::get_event_data(event, cl3::event::CL_EVENT_COMMAND_EXECUTION_STATUS);
             let status = number(status) as i32;
             if status < 0 {
-                failed = Some(text("a kernel failed", status));
+                failed = Some(kernel_failed(text("a kernel failed", status)));
             }
             // SAFETY: nobody uses the event afterwards; it has ended.
             let _ = unsafe { cl3::event::release_event(event) };
@@ -502,7 +502,11 @@ impl Platform for OpenCl {
         let what = cl3::event::CL_EVENT_COMMAND_EXECUTION_STATUS;
         let status = cl3::event::get_event_data(mark as usize as cl_event, what);
         let status = number(Ok(status.map_err(|e| text("clGetEventInfo", e))?)) as i32;
-        if status < 0 { Err(text("a kernel failed", status)) } else { Ok(status == cl3::event::CL_COMPLETE) }
+        if status < 0 {
+            Err(kernel_failed(text("a kernel failed", status)))
+        } else {
+            Ok(status == cl3::event::CL_COMPLETE)
+        }
     }
 
     fn elapsed(&self, _: usize, from: Mark, to: Mark) -> Result<i64, Error> {

@@ -14,7 +14,7 @@ use super::allocations::Allocations;
 use super::devices::{Devices, symbol, working};
 use super::kept::Kept;
 use super::ranges::Ranges;
-use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time, kernel_failed};
 use crate::system::nyala_time_ns;
 use ash::vk;
 use std::collections::HashMap;
@@ -443,7 +443,7 @@ impl Device {
     fn finish(&mut self) -> Result<(), Error> {
         // SAFETY: queue, pools and buffers are the device's, and are not used any more after the wait.
         unsafe {
-            self.device.queue_wait_idle(self.queue).map_err(|e| text("a kernel failed", e))?;
+            self.device.queue_wait_idle(self.queue).map_err(|e| kernel_failed(text("a kernel failed", e)))?;
             if let Some(queries) = self.queries {
                 let mut times = vec![[0u64; 2]; 2 * self.launched.len()];
                 let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WITH_AVAILABILITY;

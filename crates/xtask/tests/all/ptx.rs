@@ -105,6 +105,11 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
 const SOURCES: &[(&str, Texts)] = &[
     ("put(a, b, i);", &["float *a, float *__restrict__ b"]),
     ("a(i) = b(i);", &["float *a, float *b"]),
+    // NVRTC knows no literals of C.
+    (
+        "let mut s = [i, n, 7]; if n > 5 { s = [n, i, i]; } s(i % 3) += 1; a(i) = s(n % 3) as f32;",
+        &["= i32_array3{{", "i32_array3{{n, "],
+    ),
     (
         "atomic(1u, a as &mut i32, 1, 2u, \"\"); atomic(6u, a as &mut i32, 1, 2u, \"device\"); fence(7u, \"\");",
         &["atomicAdd_system(", "atomicXor(", "__threadfence_system();"],
