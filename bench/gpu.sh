@@ -29,7 +29,7 @@ build() {
     rm -rf "$out"
     mkdir -p "$out"
     echo "the kernels that are measured ..."
-    "$NYALA" build --cuda "$gpu" bench/gpu/kernels.impala -o "$out"/libkernels.a
+    "$NYALA" build --cuda "$gpu" bench/gpu/kernels.impala bench/gpu/filters.impala -o "$out"/libkernels.a
     "$nvcc" -O3 -use_fast_math -std=c++17 -arch="$gpu" -fatbin -o "$out"/peers.fatbin bench/gpu/peers.cu
     cc -O2 -Wall -Wextra -Werror -o "$out"/measure bench/gpu/measure.c "$out"/libkernels.a -lpthread -ldl -lm
     rm "$out"/libkernels.a

@@ -1,4 +1,4 @@
-// Measures the kernels of kernels.impala beside those of peers.cu on a GPU, in one process and on the same memory. bench/gpu.sh
+// Measures the kernels of kernels.impala and filters.impala beside those of peers.cu on a GPU, in one process and on the same memory. bench/gpu.sh
 // builds and runs it; the machine code of peers.cu is the file `peers.fatbin` beside this program.
 //
 //   measure device     the GPU and its driver
@@ -15,6 +15,10 @@ void ours_mandelbrot(int, int, int, int *);
 void ours_black_scholes(int, const float *, const float *, const float *, float *, float *);
 void ours_nbody(int, const void *, void *);
 void ours_sgemm(int, const float *, const float *, float *);
+void ours_image_gauss(int, int, float *, const float *);
+void ours_image_bilateral(int, int, float *, const float *);
+void ours_image_harris(int, int, float *, const float *);
+void ours_image_median(int, int, float *, const float *);
 void *ours_alloc(long long);
 void ours_wait(void);
 
@@ -48,6 +52,11 @@ static void run_mandelbrot(void) { ours_mandelbrot(W, H, limit, (int *)ours); }
 static void run_black_scholes(void) { ours_black_scholes(SIZE, from, other, from, ours, ours + SIZE); }
 static void run_nbody(void) { ours_nbody(MANY, from, ours); }
 static void run_sgemm(void) { ours_sgemm(MATRIX, from, other, ours); }
+static void run_image_gauss(void) { ours_image_gauss(W, H, ours, from); }
+static void run_image_bilateral(void) { ours_image_bilateral(W, H, ours, from); }
+static void run_image_harris(void) { ours_image_harris(W, H, ours, from); }
+static void run_image_median(void) { ours_image_median(W, H, ours, from); }
+#define IMAGE {W / 32, H / 16}, {32, 4}, {&w, &h, &theirs, &from}
 #define TILES(border) {(W - 2 * border + 31) / 32, (H - 2 * border + 3) / 4}, {32, 4}
 static const struct Kernel kernels[] = {
     {"an empty grid of one block", 1000, 1, 0, run_empty, "theirs_copy", {1, 1}, {256, 1}, {&one, &theirs, &from}},
@@ -61,6 +70,10 @@ static const struct Kernel kernels[] = {
     {"n-body", 3, 4 * MANY, 0, run_nbody, "theirs_nbody", {MANY / 256, 1}, {256, 1}, {&many, &from, &theirs}},
     {"SGEMM", 5, (size_t)MATRIX *MATRIX, 0, run_sgemm, "theirs_sgemm", {MATRIX / 64, MATRIX / 64}, {16, 16},
      {&matrix, &from, &other, &theirs}},
+    {"image: 5x5 Gaussian", 20, SIZE, 0, run_image_gauss, "theirs_image_gauss", IMAGE},
+    {"image: 5x5 bilateral", 10, SIZE, 0, run_image_bilateral, "theirs_image_bilateral", IMAGE},
+    {"image: Harris", 10, SIZE, 0, run_image_harris, "theirs_image_harris", IMAGE},
+    {"image: 3x3 median", 10, SIZE, 0, run_image_median, "theirs_image_median", IMAGE},
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 

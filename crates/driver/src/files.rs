@@ -244,6 +244,7 @@ impl<'a> Loader<'a> {
         let names: Vec<&str> = u.names.iter().map(|n| &*n.text).collect();
         let span = u.names.iter().map(|n| n.span).reduce(Span::to).unwrap_or_default();
         let owner = self.owners[m];
+        let own = (!self.trees.all()[m].library).then(|| PathBuf::from(&self.file_names[m]));
         let mut searched = Vec::new();
         let mut hidden = None;
         for n in (1..=names.len()).rev() {
@@ -253,7 +254,7 @@ impl<'a> Loader<'a> {
                 return true;
             }
             let places = self.places_of_libraries(m, names[0]);
-            match libraries::find(&library, &places, self.trees.files()) {
+            match libraries::find(&library, &places, self.trees.files(), own.as_deref()) {
                 Ok((_, origin)) if known.is_some_and(|known| known != origin) => {
                     let shown = |origin: Option<PackageId>| match origin {
                         Some(package) => format!("the package `{}`", self.packages.name(package)),

@@ -98,15 +98,20 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
 /// Names and texts of files.
 type Texts = Vec<(String, String)>;
 
-/// The library's files and its package, or the paths that were searched: `folders`, each of a package or none.
+/// The library's files and its package, or the paths that were searched: `folders`, each of a package or none. The file `own`, which uses
+/// the library, is not it: a program `image.impala` may use the library `image`.
 pub fn find(
     library: &str,
     folders: &[(PathBuf, Option<PackageId>)],
     files: &Files,
+    own: Option<&Path>,
 ) -> Result<(Texts, Option<PackageId>), Vec<String>> {
     let mut tried = Vec::new();
     for (folder, package) in folders {
         let path = folder.join(format!("{}.impala", library.replace("::", "/")));
+        if own == Some(&*path) {
+            continue;
+        }
         if let Ok(text) = files.read(&path) {
             return Ok((vec![(path.display().to_string(), text)], *package));
         }

@@ -124,6 +124,12 @@ fn scalar(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word], fast: boo
                 Code::UDiv
             }
         }
+        // Vulkan leaves the remainders of negative numbers undefined.
+        Op::Rem | Op::PRem if signed && f.e.is_vulkan() => {
+            let quotient = f.op(Code::SDiv, ty, words);
+            let whole = f.op(Code::IMul, ty, &[quotient, words[1]]);
+            return Ok(f.op(Code::ISub, ty, &[words[0], whole]));
+        }
         Op::Rem | Op::PRem => {
             if signed {
                 Code::SRem
