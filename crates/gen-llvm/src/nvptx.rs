@@ -89,14 +89,24 @@ fn read_register(f: &mut FunctionEmitter, name: &str) -> String {
     call(f, "i32", &format!("llvm.nvvm.read.ptx.sreg.{name}"), &[])
 }
 
+/// The number of an architecture such as `sm_90` or `sm_90a`.
+fn architecture(gpu: &str) -> u32 {
+    gpu.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0)
+}
+
+/// The version of PTX, where LLVM's default for this architecture lacks instructions of the architecture: those on two numbers of
+/// 16 bits.
+pub(crate) fn features(gpu: &str) -> &'static str {
+    if architecture(gpu) == 90 { "+ptx80" } else { "" }
+}
+
 /// Reports an operation that GPUs of the module's architecture do not have.
 pub(crate) fn check_architecture(f: &FunctionEmitter, func: Func, symbol: &str) -> Result<()> {
     let Some(name) = symbol.strip_prefix(PREFIX) else { return Ok(()) };
     let is = |part: &str| if part.starts_with('.') { name.contains(part) } else { name.starts_with(part) };
     let least = SINCE.iter().find(|(part, _)| is(part)).map_or(0, |s| s.1);
     let gpu = f.e.target().cpu.clone().unwrap_or_default();
-    let own = gpu.trim_start_matches("sm_").trim_end_matches('a').parse().unwrap_or(0);
-    if own >= least {
+    if architecture(&gpu) >= least {
         return Ok(());
     }
     Err(Box::new(not_on_processor::on_gpu(f.e.module.func(func).span, symbol, &gpu, least)))
