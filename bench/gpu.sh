@@ -32,13 +32,16 @@ build() {
     "$NYALA" build --cuda "$gpu" bench/gpu/kernels.impala bench/gpu/filters.impala -o "$out"/libkernels.a
     "$nvcc" -O3 -use_fast_math -std=c++17 -arch="$gpu" -fatbin -o "$out"/peers.fatbin bench/gpu/peers.cu
     cc -O2 -Wall -Wextra -Werror -o "$out"/measure bench/gpu/measure.c "$out"/libkernels.a -lpthread -ldl -lm
-    rm "$out"/libkernels.a
+    "$NYALA" build --cuda "$gpu" bench/gpu/align.impala -o "$out"/libalign.a
+    "$nvcc" -O3 -std=c++17 -arch="$gpu" -fatbin -o "$out"/align.fatbin bench/gpu/align.cu
+    cc -O2 -Wall -Wextra -Werror -o "$out"/align bench/gpu/align.c "$out"/libalign.a -lpthread -ldl -lm
+    rm "$out"/libkernels.a "$out"/libalign.a
     for program in tests/device/conformance/*.impala; do
         conformance "$(basename "$program" .impala)" tests/device/platforms/cuda.impala tests/device/common.impala "$program"
     done
     conformance products tests/device/nvidia/products.impala
     conformance image -D PLATFORM=1 lib/image/tests/devices.impala tests/device/image.impala
-    strip "$out"/measure "$out"/conformance-*
+    strip "$out"/measure "$out"/align "$out"/conformance-*
     { date -u '+%Y-%m-%d'; git rev-parse --short HEAD 2> /dev/null || true; echo "$gpu"; } | paste -sd ' ' > "$out"/made
     cp bench/gpu.sh "$out"/run
     size=$(du -sk "$out" | cut -f1)
@@ -101,6 +104,15 @@ run() {
     "$here/measure" list > "$to/kernels"
     while read -r kernel; do
         step "$kernel" "$here/measure" "$kernel" || keep "$kernel"
+        row=$(grep "^| $kernel |" "$to/said") || row="| $kernel | | | | FAILED |"
+        table "$row"
+    done < "$to/kernels"
+    table ""
+    table "| alignments | ours, billions of cells in a second | CUDA C++ | ours / theirs | results |"
+    table "|---|---|---|---|---|"
+    "$here/align" list > "$to/kernels"
+    while read -r kernel; do
+        step "$kernel" "$here/align" "$kernel" || keep "$kernel"
         row=$(grep "^| $kernel |" "$to/said") || row="| $kernel | | | | FAILED |"
         table "$row"
     done < "$to/kernels"

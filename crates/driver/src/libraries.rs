@@ -25,6 +25,8 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("align", "<align>/score.impala", include_str!("../../../lib/align/src/score.impala")),
     ("align", "<align>/search.impala", include_str!("../../../lib/align/src/search.impala")),
     ("align", "<align>/trace.impala", include_str!("../../../lib/align/src/trace.impala")),
+    ("align::device", "<align>/device.impala", include_str!("../../../lib/align/src/align/device.impala")),
+    ("align::device", "<align>/stripes.impala", include_str!("../../../lib/align/src/align/stripes.impala")),
     ("align::gzip", "<align>/gzip.impala", include_str!("../../../lib/align/src/align/gzip.impala")),
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
     ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),

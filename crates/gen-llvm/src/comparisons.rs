@@ -48,6 +48,11 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
+    /// Whether it is this comparison of vectors of this type, and of these operands.
+    pub fn is(&self, text: &str, ty: &str, a: &str, b: &str) -> bool {
+        self.text == text && self.ty == ty && self.a == a && self.b == b
+    }
+
     /// The negated comparison, if there is one.
     pub fn inverse(&self) -> Option<Comparison> {
         const INVERSES: &[(&str, &str)] = &[

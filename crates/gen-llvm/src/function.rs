@@ -58,6 +58,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub tables: FxHashMap<Value, (u64, u64)>,
     /// Whether these are taken from indices.
     pub splits_offsets: bool,
+    /// Sums and differences, in kernels for NVIDIA's GPUs.
+    pub sums: FxHashMap<Value, (Op, [Value; 2])>,
     /// Floats that are not NaN, once somebody asks.
     known_numbers: Option<Vec<bool>>,
     /// Exponents of vectors that are fast exponentials.
@@ -150,6 +152,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         offsets: FxHashMap::default(),
         tables: FxHashMap::default(),
         splits_offsets,
+        sums: FxHashMap::default(),
         known_numbers: None,
         exponents: FxHashMap::default(),
         is_huge,

@@ -1,5 +1,6 @@
 //! Kernels for NVIDIA's GPUs: what only they have, as LLVM text.
 
+use crate::comparisons::is_splat;
 use crate::diagnostics::not_on_processor;
 use crate::function::FunctionEmitter;
 use crate::gpu::{call, get, unsupported};
@@ -89,14 +90,59 @@ fn read_register(f: &mut FunctionEmitter, name: &str) -> String {
     call(f, "i32", &format!("llvm.nvvm.read.ptx.sreg.{name}"), &[])
 }
 
+/// The number of an architecture such as `sm_90` or `sm_90a`.
+fn architecture(gpu: &str) -> u32 {
+    gpu.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0)
+}
+
+/// The version of PTX, where LLVM's default for this architecture lacks instructions of the architecture: those on two numbers of
+/// 16 bits.
+pub(crate) fn features(gpu: &str) -> &'static str {
+    if architecture(gpu) == 90 { "+ptx80" } else { "" }
+}
+
+/// Emits the greater of a sum of two numbers of 16 bits and others as one instruction, if `args` are those of a selection that is
+/// this: GPUs since sm_90 have `VIADDMNMX`, which NVIDIA's assembler makes of a sum and a maximum. It does so only if the sum has no other
+/// use, and LLVM would compute a sum once for all of its uses: so the two are assembly.
+pub(crate) fn greater_of_sum(f: &mut FunctionEmitter, name: &str, args: &[Value]) -> Result<bool> {
+    const PAIR: &str = "<2 x i16>";
+    let (greater, less) = (f.op(args[1]), f.op(args[2]));
+    let is_greater = f.comparisons.get(&args[0]).is_some_and(|c| c.is("icmp slt", PAIR, &less, &greater));
+    if !is_greater || f.e.target().cpu.as_deref().is_none_or(|gpu| architecture(gpu) < 90) {
+        return Ok(false);
+    }
+    let sum_of = |f: &FunctionEmitter, v: Value| f.sums.get(&v).copied().filter(|(_, [_, b])| !is_splat(f, *b, 0));
+    let (sum, other) = match (sum_of(f, args[2]), sum_of(f, args[1])) {
+        (Some(sum), _) => (sum, greater),
+        (_, Some(sum)) => (sum, less),
+        _ => return Ok(false),
+    };
+    let (op, [a, b]) = sum;
+    let (a, mut b) = (f.op(a), f.op(b));
+    if op == Op::Sub {
+        let negative = f.temp();
+        f.line(format_args!("{negative} = sub {PAIR} zeroinitializer, {b}"));
+        b = negative;
+    }
+    let words = [a, b, other].map(|pair| {
+        let word = f.temp();
+        f.line(format_args!("{word} = bitcast {PAIR} {pair} to i32"));
+        format!("i32 {word}")
+    });
+    let word = f.temp();
+    let text = "{ .reg .b32 sum; add.s16x2 sum, $1, $2; max.s16x2 $0, sum, $3; }";
+    f.line(format_args!("{word} = call i32 asm \"{text}\", \"=r,r,r,r\"({})", words.join(", ")));
+    f.line(format_args!("{name} = bitcast i32 {word} to {PAIR}"));
+    Ok(true)
+}
+
 /// Reports an operation that GPUs of the module's architecture do not have.
 pub(crate) fn check_architecture(f: &FunctionEmitter, func: Func, symbol: &str) -> Result<()> {
     let Some(name) = symbol.strip_prefix(PREFIX) else { return Ok(()) };
     let is = |part: &str| if part.starts_with('.') { name.contains(part) } else { name.starts_with(part) };
     let least = SINCE.iter().find(|(part, _)| is(part)).map_or(0, |s| s.1);
     let gpu = f.e.target().cpu.clone().unwrap_or_default();
-    let own = gpu.trim_start_matches("sm_").trim_end_matches('a').parse().unwrap_or(0);
-    if own >= least {
+    if architecture(&gpu) >= least {
         return Ok(());
     }
     Err(Box::new(not_on_processor::on_gpu(f.e.module.func(func).span, symbol, &gpu, least)))

@@ -13,10 +13,10 @@ use crate::debug_values;
 use crate::diagnostics::bug;
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
-use crate::{gpu, instructions, vectors};
+use crate::{gpu, instructions, nvptx, vectors};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};
-use nyala_ir::{Op, Prim, Ty};
+use nyala_ir::{Arch, Op, Prim, Ty};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -62,6 +62,9 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             if op == Op::Xor && is_splat(f, args[1], 1) {
                 let inverse = f.comparisons.get(&args[0]).and_then(Comparison::inverse);
                 inverse.map(|c| f.comparisons.insert(result, c));
+            }
+            if matches!(op, Op::Add | Op::Sub) && f.e.target().arch == Arch::Nvptx64 {
+                f.sums.insert(result, (op, [args[0], args[1]]));
             }
             math::arithmetic(f, op, result, ty, args)
         }
@@ -137,6 +140,9 @@ fn select(f: &mut FunctionEmitter, name: &str, result: Value, args: &[Value]) ->
     }
     if f.is_mask(f.ty(args[0])) && is_splat(f, args[2], 0) && f.comparisons.contains_key(&args[1]) {
         return masked_comparison(f, name, args);
+    }
+    if f.e.target().arch == Arch::Nvptx64 && nvptx::greater_of_sum(f, name, args)? {
+        return Ok(());
     }
     let (cond, yes, no) = (f.typed(args[0])?, f.typed(args[1])?, f.typed(args[2])?);
     let fast = if f.fast { "fast " } else { "" };

@@ -3,7 +3,7 @@
 //! LLVM defines the initializers of the native target as inline functions in its headers, and `inkwell` links to them.
 
 use crate::diagnostics::{bug, unknown_target};
-use crate::{rounding, versions};
+use crate::{nvptx, rounding, versions};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
@@ -181,6 +181,7 @@ fn cpu_and_features(target: &Machine) -> (String, String) {
     let least = default_cpu(target.arch);
     match target.cpu.as_deref() {
         None if target.is_native => (host_cpu(), TargetMachine::get_host_cpu_features().to_string_lossy().into_owned()),
+        Some(cpu) if target.arch == Arch::Nvptx64 => (cpu.into(), nvptx::features(cpu).into()),
         Some(cpu) if cpu != least => (cpu.into(), versions::tuning(cpu).into()),
         _ => (least.into(), default_features(target.arch).into()),
     }

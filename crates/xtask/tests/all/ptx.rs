@@ -25,6 +25,10 @@ extern fn run(a: &mut [f32], b: &[f32], n: i32) -> () {
 }
 ";
 
+const TWO_MAXIMA: &str = "let two = |k: i32| bitcast[simd[i16 * 2]](b(k)); let sum = two(i) + simd[3i16, 3i16];
+    let max = |v: simd[i16 * 2]| select(v < sum, sum, v);
+    a(i) = bitcast[f32](max(two(i + 1))); a(i + n) = bitcast[f32](max(two(i + 2)));";
+
 type Texts = &'static [&'static str];
 
 /// For each body of a kernel and options: texts that the PTX has, and texts that it does not have.
@@ -99,6 +103,9 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
     ),
     ("wait_for_copies(); a(i) = 1f;", &["--cuda", "sm_80"], &[".target sm_80", "cp.async.wait_all"], &[]),
     ("order_products(); a(i) = 1f;", &["--cuda", "sm_90a"], &[".target sm_90a", "wgmma.fence.sync.aligned"], &[]),
+    // Two numbers of 16 bits at once, and a sum and a maximum as one instruction, although the sum has two uses.
+    (TWO_MAXIMA, &["--cuda", "sm_90"], &["add.s16x2 sum", "max.s16x2"], &["max.s16 ", "add.s16x2 \t"]),
+    (TWO_MAXIMA, &["--cuda", "sm_80"], &["max.s16 "], &["s16x2"]),
 ];
 
 /// The same for CUDA C++.
