@@ -17,8 +17,10 @@ void *ours_alloc(long long);
 void ours_wait(void);
 void ours_make(int, const float *, const int *, void *);
 void ours_info(const void *, int *, const float **, const float **);
+void ours_small_info(const void *, int *, const float **, const float **);
 void ours_trace_on_cpu(const void *, long long, const Ray *, Hit *);
-#define KERNELS(F) F(closest) F(closest_ahead) F(closest_persistent) F(any) F(any_ahead) F(any_persistent)
+#define KERNELS(F)                                                                                                                \
+    F(closest) F(closest_ahead) F(closest_persistent) F(closest_small) F(any) F(any_ahead) F(any_persistent) F(any_small)
 typedef void Kernel(const float *, const float *, int, int, const float *, float *, int *);
 #define OURS(name) Kernel ours_##name;
 KERNELS(OURS)
@@ -153,6 +155,7 @@ static void random_rays(int n, Ray *rays) {
 
 enum { RUNS = 9, LAUNCHES = 8, ITEMS = 132 * 1536 };
 static const char *self;
+static _Alignas(64) char scene[4096];
 static const float *nodes, *packets;
 static float *rays, *hits;
 static int *next, root, n;
@@ -187,6 +190,7 @@ static const struct { const char *name; Kernel *ours; } kernels[] = {
 // A row of the table: ours, theirs of the same name, if there is one.
 static int measure(const char *kind, int k, const Hit *right, Hit *found) {
     const char *name = kernels[k].name;
+    (strstr(name, "small") ? ours_small_info : ours_info)(scene, &root, &nodes, &packets);
     int is_any = !strncmp(name, "any", 3), is_persistent = strstr(name, "persistent") != NULL;
     char theirs_name[64];
     snprintf(theirs_name, sizeof theirs_name, "theirs_%s", name);
@@ -221,14 +225,12 @@ int main(int argc, char **argv) {
     int bits = argc > 1 ? atoi(argv[1]) : 21, scale = argc > 2 ? atoi(argv[2]) : 5, failed = 0;
     self = argv[0];
     n = 1 << bits;
-    static _Alignas(64) char scene[4096];
     Ray *own = malloc(sizeof(Ray) * n), *others = malloc(sizeof(Ray) * n);
     Hit *right = malloc(sizeof(Hit) * n), *found = malloc(sizeof(Hit) * n), *camera = malloc(sizeof(Hit) * n);
     make_scene(scale);
     double start = now();
     open_device();
     ours_make(n_triangles, vertices, indices, scene);
-    ours_info(scene, &root, &nodes, &packets);
     printf("%d triangles, %d rays of each kind; the tree was there after %.1f s\n", n_triangles, n, (now() - start) * 1e-6);
     rays = ours_alloc(sizeof(Ray) * n);
     hits = ours_alloc(sizeof(Hit) * n);

@@ -144,6 +144,85 @@ template<bool ANY> static __device__ void persistent(
     }
 }
 
+// Nodes of eight children, whose planes are bytes: the lowest corner, three exponents, the children, then for x, y, z the lower planes of all
+// children and the upper ones. After Ylitie, Karras, Laine, "Efficient Incoherent Ray Traversal on GPUs Through Compressed Wide BVHs",
+// 2017; children are sorted by a network, as the tree is not made for octants.
+struct Waiting { int child; float enter; };
+
+static __device__ float byte(int word, int k) { return (float)(unsigned char)(word >> 8 * k); }
+
+template<bool ANY> static __device__ void small_step(Walk &w, const int4 *__restrict__ nodes, Waiting *waiting) {
+    const int4 *n = nodes + 6ll * w.node;
+    int4 head = __ldg(n), first = __ldg(n + 1), second = __ldg(n + 2), x = __ldg(n + 3), y = __ldg(n + 4), z = __ldg(n + 5);
+    // The planes as distances: a byte times a number, plus another one.
+    float ax = __int_as_float((head.w & 255) << 23) * w.scale.x, bx = __int_as_float(head.x) * w.scale.x + w.shift.x;
+    float ay = __int_as_float((head.w >> 8 & 255) << 23) * w.scale.y, by = __int_as_float(head.y) * w.scale.y + w.shift.y;
+    float az = __int_as_float((head.w >> 16 & 255) << 23) * w.scale.z, bz = __int_as_float(head.z) * w.scale.z + w.shift.z;
+    const int child[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
+    unsigned keys[8];
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        int j = k & 3;
+        bool high = k > 3;
+        float x0 = byte(high ? x.y : x.x, j) * ax + bx, x1 = byte(high ? x.w : x.z, j) * ax + bx;
+        float y0 = byte(high ? y.y : y.x, j) * ay + by, y1 = byte(high ? y.w : y.z, j) * ay + by;
+        float z0 = byte(high ? z.y : z.x, j) * az + bz, z1 = byte(high ? z.w : z.z, j) * az + bz;
+        float from = most(fminf(x0, x1), fminf(y0, y1), fminf(z0, z1), w.tmin);
+        float to = least(fmaxf(x0, x1), fmaxf(y0, y1), fmaxf(z0, z1), w.t);
+        keys[k] = from <= to && child[k] != ~0 ? (__float_as_uint(fmaxf(from, 0.0f)) & ~15u) | k : ~0u;
+    }
+    const int *children = (const int *)(n + 1);
+    auto push = [&](unsigned key) {
+        if (key == ~0u) return;
+        w.at++;
+        waiting[w.at].child = __ldg(children + (key & 15));
+        waiting[w.at].enter = __uint_as_float(key & ~15u);
+    };
+    if (ANY) {
+        for (int k = 0; k < 8; k++) push(keys[k]);
+        w.node = waiting[w.at--].child;
+        return;
+    }
+    // Batcher's network.
+#define EXCHANGE(i, j) { unsigned a = min(keys[i], keys[j]); keys[j] = max(keys[i], keys[j]), keys[i] = a; }
+    EXCHANGE(0, 4) EXCHANGE(1, 5) EXCHANGE(2, 6) EXCHANGE(3, 7) EXCHANGE(0, 2) EXCHANGE(1, 3) EXCHANGE(4, 6) EXCHANGE(5, 7)
+    EXCHANGE(2, 4) EXCHANGE(3, 5) EXCHANGE(0, 1) EXCHANGE(2, 3) EXCHANGE(4, 5) EXCHANGE(6, 7) EXCHANGE(1, 4) EXCHANGE(3, 6)
+    EXCHANGE(1, 2) EXCHANGE(3, 4) EXCHANGE(5, 6)
+#pragma unroll
+    for (int k = 7; k > 0; k--) push(keys[k]);
+    if (keys[0] != ~0u) {
+        w.node = __ldg(children + (keys[0] & 15));
+    } else {
+        while (!(waiting[w.at].enter < w.t)) w.at--;
+        w.node = waiting[w.at--].child;
+    }
+}
+
+template<bool ANY> static __device__ void small(
+    const int4 *nodes, const float4 *packets, int root, int n, const float4 *rays, float4 *hits
+) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    Walk w;
+    Waiting waiting[7 * DEPTH + 2];
+    int unused[1];
+    w.start(rays, i, root, unused);
+    waiting[0] = {DONE, -INFINITY};
+    while (w.node != DONE) {
+        while ((unsigned)w.node < (unsigned)DONE) small_step<ANY>(w, nodes, waiting);
+        while (w.node < 0) {
+            w.leaf = w.node;
+            if (w.visit<ANY>(packets)) {
+                w.node = DONE;
+                break;
+            }
+            while (!(waiting[w.at].enter < w.t)) w.at--;
+            w.node = waiting[w.at--].child;
+        }
+    }
+    w.put(hits, i);
+}
+
 #define ARGS const float4 *nodes, const float4 *packets, int root, int n, const float4 *rays, float4 *hits
 #define KERNEL extern "C" __global__ __launch_bounds__(128) void
 KERNEL theirs_closest(ARGS) { each<false, false>(nodes, packets, root, n, rays, hits); }
@@ -152,4 +231,6 @@ KERNEL theirs_closest_ahead(ARGS) { each<false, true>(nodes, packets, root, n, r
 KERNEL theirs_any_ahead(ARGS) { each<true, true>(nodes, packets, root, n, rays, hits); }
 KERNEL theirs_closest_persistent(ARGS, int *next) { persistent<false>(nodes, packets, root, n, rays, hits, next); }
 KERNEL theirs_any_persistent(ARGS, int *next) { persistent<true>(nodes, packets, root, n, rays, hits, next); }
+KERNEL theirs_closest_small(ARGS) { small<false>((const int4 *)nodes, packets, root, n, rays, hits); }
+KERNEL theirs_any_small(ARGS) { small<true>((const int4 *)nodes, packets, root, n, rays, hits); }
 extern "C" __global__ void theirs_reset(int *next) { *next = 0; }
