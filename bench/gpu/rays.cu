@@ -147,9 +147,16 @@ template<bool ANY> static __device__ void persistent(
 // Nodes of eight children, whose planes are bytes: the lowest corner, three exponents, the children, then for x, y, z the lower planes of all
 // children and the upper ones. After Ylitie, Karras, Laine, "Efficient Incoherent Ray Traversal on GPUs Through Compressed Wide BVHs",
 // 2017; children are sorted by a network, as the tree is not made for octants.
-struct Waiting { int child; float enter; };
+struct alignas(8) Waiting { int child; float enter; };
 
 static __device__ float byte(int word, int k) { return (float)(unsigned char)(word >> 8 * k); }
+
+// The next child that is near enough.
+static __device__ void pop(Walk &w, const Waiting *waiting) {
+    Waiting top = waiting[w.at];
+    while (!(top.enter < w.t)) top = waiting[--w.at];
+    w.at--, w.node = top.child;
+}
 
 template<bool ANY> static __device__ void small_step(Walk &w, const int4 *__restrict__ nodes, Waiting *waiting) {
     const int4 *n = nodes + 6ll * w.node;
@@ -175,8 +182,7 @@ template<bool ANY> static __device__ void small_step(Walk &w, const int4 *__rest
     auto push = [&](unsigned key) {
         if (key == ~0u) return;
         w.at++;
-        waiting[w.at].child = __ldg(children + (key & 15));
-        waiting[w.at].enter = __uint_as_float(key & ~15u);
+        waiting[w.at] = {__ldg(children + (key & 15)), __uint_as_float(key & ~15u)};
     };
     if (ANY) {
         for (int k = 0; k < 8; k++) push(keys[k]);
@@ -193,8 +199,7 @@ template<bool ANY> static __device__ void small_step(Walk &w, const int4 *__rest
     if (keys[0] != ~0u) {
         w.node = __ldg(children + (keys[0] & 15));
     } else {
-        while (!(waiting[w.at].enter < w.t)) w.at--;
-        w.node = waiting[w.at--].child;
+        pop(w, waiting);
     }
 }
 
@@ -216,8 +221,7 @@ template<bool ANY> static __device__ void small(
                 w.node = DONE;
                 break;
             }
-            while (!(waiting[w.at].enter < w.t)) w.at--;
-            w.node = waiting[w.at--].child;
+            pop(w, waiting);
         }
     }
     w.put(hits, i);
