@@ -35,13 +35,17 @@ build() {
     "$NYALA" build --cuda "$gpu" bench/gpu/align.impala -o "$out"/libalign.a
     "$nvcc" -O3 -std=c++17 -arch="$gpu" -fatbin -o "$out"/align.fatbin bench/gpu/align.cu
     cc -O2 -Wall -Wextra -Werror -o "$out"/align bench/gpu/align.c "$out"/libalign.a -lpthread -ldl -lm
-    rm "$out"/libkernels.a "$out"/libalign.a
+    "$NYALA" build --cuda "$gpu" bench/gpu/rays.impala -o "$out"/librays.a
+    "$nvcc" -O3 -use_fast_math -std=c++17 -arch="$gpu" -fatbin -o "$out"/rays.fatbin bench/gpu/rays.cu
+    cc -O2 -Wall -Wextra -Werror -o "$out"/rays bench/gpu/rays.c "$out"/librays.a -lpthread -ldl -lm
+    rm "$out"/*.a
     for program in tests/device/conformance/*.impala; do
         conformance "$(basename "$program" .impala)" tests/device/platforms/cuda.impala tests/device/common.impala "$program"
     done
     conformance products tests/device/nvidia/products.impala
     conformance image -D PLATFORM=1 lib/image/tests/devices.impala tests/device/image.impala
-    strip "$out"/measure "$out"/align "$out"/conformance-*
+    conformance ray -D PLATFORM=1 lib/ray/tests/device.impala tests/device/ray.impala
+    strip "$out"/measure "$out"/align "$out"/rays "$out"/conformance-*
     { date -u '+%Y-%m-%d'; git rev-parse --short HEAD 2> /dev/null || true; echo "$gpu"; } | paste -sd ' ' > "$out"/made
     cp bench/gpu.sh "$out"/run
     size=$(du -sk "$out" | cut -f1)
@@ -116,6 +120,11 @@ run() {
         row=$(grep "^| $kernel |" "$to/said") || row="| $kernel | | | | FAILED |"
         table "$row"
     done < "$to/kernels"
+    table ""
+    table "| rays | ours, Mray/s | CUDA C++, Mray/s | ours / theirs | hits |"
+    table "|---|---|---|---|---|"
+    step "rays" "$here/rays" || keep "rays"
+    table "$(grep '^|' "$to/said" || echo "| | | | | FAILED |")"
     table ""
     table "| program | result | seconds |"
     table "|---|---|---|"

@@ -170,6 +170,26 @@ fn kernels_and_errors() {
     }
 }
 
+/// Each kernel of `bench/gpu/rays.impala` is one function, which reads nodes and triangles by four numbers at a time and never writes its
+/// stack by an address that may be of other memory.
+#[test]
+fn rays_leave_no_call() {
+    let program = root().join("bench/gpu/rays.impala");
+    let args = ["emit", "--stage", "ptx", "--cuda", "sm_90"].map(OsStr::new);
+    let output = nyala(&[&args[..], &[program.as_os_str()]].concat(), 60);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let kernels: Vec<&str> = text.split(".entry ").skip(1).filter(|k| k.contains("st.local")).collect();
+    assert_eq!(kernels.len(), 8);
+    for kernel in kernels {
+        let name = kernel.split('(').next().unwrap_or_default();
+        assert!(kernel.contains(".v4.b32") && kernel.contains("fma.rn.f32"), "{name}");
+        for wrong in ["call", "\tld.b32", "\tst.b32"] {
+            assert!(!kernel.contains(wrong), "{name}: `{wrong}`");
+        }
+    }
+}
+
 /// A file in place of NVIDIA's library of math functions is named.
 #[test]
 fn libdevice_may_be_damaged() {
