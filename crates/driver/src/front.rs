@@ -273,6 +273,26 @@ impl FrontEnd {
         FrontEnd::after(self.options.clone(), files, Some(self.trees()))
     }
 
+    /// Like [`FrontEnd::again`], with the options that this one was given. Its own are without values of `nyala tune` that did not
+    /// fit the files as they were.
+    pub fn again_as(&self, options: Options, files: Files) -> FrontEnd {
+        FrontEnd::after(options, files, Some(self.trees()))
+    }
+
+    /// Whether this is the front end of these files, and all others that it has read are on disk as they were. With errors nobody
+    /// knows: a file may have come that was missing.
+    pub fn is_of(&self, files: &Files) -> bool {
+        let (sources, given) = (&self.report.sources, &self.trees().files().given);
+        let is_given = |name: &str| given.iter().any(|(known, _)| known == name);
+        // The names of texts that come from no file are in angle brackets.
+        let is_as_before = |(i, name): (usize, &str)| {
+            name.starts_with('<')
+                || is_given(name)
+                || files.read(Path::new(name)).is_ok_and(|text| text == sources.text(FileId(i as u32)))
+        };
+        !self.report.sink.has_errors() && *given == files.given && sources.names().enumerate().all(is_as_before)
+    }
+
     fn after(options: Options, files: Files, before: Option<&Trees>) -> FrontEnd {
         let mut front = FrontEnd::check(Trees::parse(options, files, before), before);
         if front.trees().tuned.is_some()

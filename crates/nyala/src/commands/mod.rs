@@ -17,6 +17,7 @@ pub mod man;
 pub mod new;
 pub mod package;
 pub mod run;
+pub mod standby;
 pub mod test;
 pub mod tune;
 pub mod version;
@@ -298,11 +299,35 @@ pub fn with_files_of(
     options: impl FnOnce(&mut Options),
     f: impl FnOnce(Options, Files) -> Answer,
 ) -> u8 {
+    let (all, files, unread) = match read_input(input, options) {
+        Ok(read) => read,
+        Err(code) => return code,
+    };
+    let result = if unread.sink.has_errors() { Err(Box::new(unread)) } else { f(all.clone(), files) };
+    let (code, mut report) = match result {
+        Ok((code, report)) => (Some(code), report),
+        Err(failed) => (None, *failed),
+    };
+    report.judge_warnings(&all);
+    show(&report, input);
+    match code {
+        Some(_) if report.sink.has_errors() => FAILED,
+        Some(code) => code,
+        None if report.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
+        None if report.faulted == Some("panic") => PANIC,
+        None if report.faulted.is_some() => CHECKED_EXECUTION,
+        None => FAILED,
+    }
+}
+
+/// The options of a command line, with `options` that only one verb has, its files, and errors about those that cannot be read.
+/// Prints an error if the command line is wrong.
+fn read_input(input: &Input, options: impl FnOnce(&mut Options)) -> Result<(Options, Files, Report), u8> {
     let mut library_folders = input.library_folders.clone();
     library_folders.extend(std::env::var_os("NYALA_PATH").iter().flat_map(std::env::split_paths));
     if !(input.pe_budget > 0.0 && input.pe_budget.is_finite()) {
         eprintln!("error: --pe-budget must be a positive number");
-        return USAGE;
+        return Err(USAGE);
     }
     let mut all = Options {
         opt_level: input.opt_level,
@@ -345,21 +370,7 @@ pub fn with_files_of(
             Err(e) => unread.sink.push(cannot_read::error(path, &e)),
         }
     }
-    let result = if unread.sink.has_errors() { Err(Box::new(unread)) } else { f(all.clone(), files) };
-    let (code, mut report) = match result {
-        Ok((code, report)) => (Some(code), report),
-        Err(failed) => (None, *failed),
-    };
-    report.judge_warnings(&all);
-    show(&report, input);
-    match code {
-        Some(_) if report.sink.has_errors() => FAILED,
-        Some(code) => code,
-        None if report.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        None if report.faulted == Some("panic") => PANIC,
-        None if report.faulted.is_some() => CHECKED_EXECUTION,
-        None => FAILED,
-    }
+    Ok((all, files, unread))
 }
 
 /// Whether a file is called `-`, which stands for standard input.

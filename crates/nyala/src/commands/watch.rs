@@ -1,6 +1,7 @@
 //! `nyala watch`: runs a program, or tests, again whenever a file is saved that they are made of. The program runs in a process of its
-//! own (`nyala run`), which a later save ends. So it may do what it likes. What did not change is not compiled again: native code is
-//! kept between runs (`nyala_driver`, `units.rs`).
+//! own (`nyala run`), which a later save ends. So it may do what it likes. The next such process waits beside it (`standby.rs`), and has
+//! the program parsed and checked; it reads what was saved while this one waits for more to be saved. What did not change is not
+//! compiled again: native code is kept between runs (`nyala_driver`, `units.rs`).
 //!
 //! Files are looked at every few milliseconds, not reported by the system: there are few of them, and folders of containers and networks
 //! report nothing. A file that the program cannot find yet may appear: after errors their folders are watched as well, otherwise not,
@@ -8,12 +9,13 @@
 
 use super::package::Part;
 use super::run::Run;
+use super::standby::{Process, Told};
 use super::test::Test;
-use super::{Input, USAGE, is_standard_input, with_files_of};
+use super::{FAILED, Input, USAGE, is_standard_input, with_files_of};
 use nyala_driver::{FrontEnd, Report};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Run a program again whenever one of its files is saved; with `--test`, run the tests that a saved file belongs to
@@ -27,7 +29,7 @@ pub struct Watch {
 }
 
 /// How often files are looked at.
-const PERIOD: Duration = Duration::from_millis(50);
+const PERIOD: Duration = Duration::from_millis(20);
 /// How long a file must stay as it is: editors write in several steps.
 const SETTLED: Duration = Duration::from_millis(20);
 
@@ -87,6 +89,12 @@ impl Watched {
         self.set_files(found);
     }
 
+    /// Watches the files of which the program is made, and those that were given.
+    fn is_made_of(&mut self, found: Vec<PathBuf>, has_errors: bool) {
+        self.has_errors = has_errors;
+        self.set_files(self.given.iter().cloned().chain(found).collect());
+    }
+
     /// A file that has changed since the last time.
     fn changed(&mut self) -> Option<PathBuf> {
         let files = self.files.iter_mut().map(|file| (file, true));
@@ -121,43 +129,52 @@ impl Watch {
     }
 
     fn watch_program(&self) -> u8 {
-        let mut program = Watched::new(self.run.input.files.clone());
-        loop {
-            let start = Instant::now();
-            let mut child = match self.start() {
-                Ok(child) => Some(child),
-                Err(e) => {
-                    eprintln!("error: cannot start a process for the program: {e}");
-                    return super::FAILED;
-                }
-            };
-            program.find_files(&self.run.input);
-            let file = loop {
-                if let Some(Ok(Some(status))) = child.as_mut().map(Child::try_wait) {
-                    child = None;
-                    let taken = start.elapsed().as_secs_f64();
-                    eprintln!("watch: {status} after {taken:.2} s; waiting for a change");
-                }
-                match program.changed() {
-                    Some(file) => break file,
-                    None => std::thread::sleep(if child.is_some() { PERIOD / 5 } else { PERIOD }),
-                }
-            };
-            settle(&mut program);
-            if let Some(mut child) = child {
-                // It may have ended by itself.
-                let _ = child.kill();
-                let _ = child.wait();
+        match self.run_again_and_again() {
+            Ok(never) => match never {},
+            Err(e) => {
+                eprintln!("error: cannot start a process for the program: {e}");
+                FAILED
             }
-            eprintln!("watch: {} changed", file.display());
         }
     }
 
-    /// Starts `nyala run` with the arguments of this command.
-    fn start(&self) -> std::io::Result<Child> {
-        let command = std::env::current_exe().unwrap_or_else(|_| "nyala".into());
-        let args = std::env::args_os().skip(2);
-        Command::new(command).arg("run").args(args).spawn()
+    fn run_again_and_again(&self) -> std::io::Result<Infallible> {
+        let mut program = Watched::new(self.run.input.files.clone());
+        let folder = tempfile::Builder::new().prefix("nyala-watch-").tempdir()?;
+        let start = || Process::start(folder.path(), std::env::args_os().skip(2));
+        let mut next = Some(start()?);
+        loop {
+            let began = Instant::now();
+            let mut process = next.take().map_or_else(start, Ok)?;
+            process.go();
+            let mut runs = true;
+            let file = loop {
+                while let Some(told) = process.told() {
+                    match told {
+                        Told::Files(found, has_errors) => program.is_made_of(found, has_errors),
+                        // Before, it needs all cores itself.
+                        Told::Start => next = Some(standby(start()?)),
+                    }
+                }
+                if runs && let Some(status) = process.ended() {
+                    runs = false;
+                    eprintln!("watch: {status} after {:.2} s; waiting for a change", began.elapsed().as_secs_f64());
+                    if next.is_none() {
+                        next = Some(standby(start()?));
+                    }
+                }
+                match program.changed() {
+                    Some(file) => break file,
+                    None => std::thread::sleep(if runs { PERIOD / 2 } else { PERIOD }),
+                }
+            };
+            let waiting = next.take().and_then(Process::alive);
+            let mut ready = standby(waiting.map_or_else(start, Ok)?);
+            settle(&mut program, || ready.read());
+            drop(process);
+            eprintln!("watch: {} changed", file.display());
+            next = Some(ready);
+        }
     }
 
     fn watch_tests(&self) -> u8 {
@@ -187,7 +204,7 @@ impl Watch {
             }
             for program in &mut all {
                 if let Some(file) = program.changed() {
-                    settle(program);
+                    settle(program, || ());
                     eprintln!("watch: {} changed", file.display());
                     wanted.push(program.given[0].clone());
                     program.find_files(&self.run.input);
@@ -207,10 +224,17 @@ impl Watch {
     }
 }
 
-/// Waits until the files of a program stay as they are.
-fn settle(program: &mut Watched) {
+/// A process that reads the files.
+fn standby(mut process: Process) -> Process {
+    process.read();
+    process
+}
+
+/// Waits until the files of a program stay as they are; calls `again` if they do not.
+fn settle(program: &mut Watched, mut again: impl FnMut()) {
     std::thread::sleep(SETTLED);
     while program.changed().is_some() {
+        again();
         std::thread::sleep(SETTLED);
     }
 }

@@ -1,10 +1,10 @@
 //! `nyala watch` runs a program, or tests, when one of their files is saved. The tests wait for what it prints, for no time.
 
 use crate::common::{self, Folder};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A backstop only: what is waited for comes, or the test fails.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -16,11 +16,15 @@ struct Watcher {
 
 impl Watcher {
     fn start(folder: &Folder, args: &[&str]) -> Watcher {
+        Watcher::start_with(folder, args, Stdio::null())
+    }
+
+    fn start_with(folder: &Folder, args: &[&str], input: Stdio) -> Watcher {
         let mut command = Command::new(common::command());
         common::own_cache(&mut command).current_dir(&folder.0).arg("watch").args(args);
         // One pipe: lines of two would come in any order.
         let (reader, writer) = std::io::pipe().unwrap();
-        command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+        command.stdin(input).stdout(writer.try_clone().unwrap()).stderr(writer);
         let child = command.spawn().unwrap();
         let (send, lines) = channel();
         std::thread::spawn(move || {
@@ -90,6 +94,96 @@ fn a_program_runs_again_when_a_file_of_it_is_saved() {
     watcher.wait_for("again");
     folder.write("p.impala", main("print_i32(8)"));
     watcher.wait_for("3038");
+}
+
+/// The processes that a process has started, and that have not ended.
+fn children(process: u32) -> Vec<u32> {
+    let path = format!("/proc/{process}/task");
+    let tasks = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<u32>>()).collect()
+}
+
+#[test]
+fn libraries_manifests_and_values_are_read_again() {
+    let folder = Folder::new("watch all files");
+    for name in ["app/src", "geo/src", "other/src", "shelf"] {
+        std::fs::create_dir_all(folder.path(name)).unwrap();
+    }
+    let area = |n: i32| format!("pub fn area() -> i32 {{ {n} }}\n");
+    let package = |name: &str, more: &str| format!("[package]\nname = \"{name}\"\n{more}");
+    let app = |path: &str| package("app", &format!("\n[dependencies]\ngeo = {{ path = \"../{path}\" }}\n"));
+    folder.write("geo/nyala.toml", package("geo", ""));
+    folder.write("geo/src/geo.impala", area(11));
+    folder.write("other/nyala.toml", package("geo", ""));
+    folder.write("other/src/geo.impala", area(44));
+    folder.write("shelf/tall.impala", "pub fn height() -> i32 { 500 }\n");
+    folder.write("app/nyala.toml", app("geo"));
+    folder.write(
+        "app/src/main.impala",
+        "use geo::*;\nuse tall::*;\nfn main() -> i32 { print_i32(area() + height()); print_char('\\n'); 0 }\n",
+    );
+    let shelf = folder.path("shelf");
+    let watcher = Watcher::start(&folder, &["app/src/main.impala", "-L", shelf.to_str().unwrap()]);
+    watcher.wait_for("511");
+    watcher.wait_for("waiting for a change");
+    folder.write("geo/src/geo.impala", area(22222));
+    watcher.wait_for("22722");
+    watcher.wait_for("waiting for a change");
+    folder.write("shelf/tall.impala", "pub fn height() -> i32 { 7000 }\n");
+    watcher.wait_for("29222");
+    watcher.wait_for("waiting for a change");
+    // Another package, then one that is not there.
+    folder.write("app/nyala.toml", app("other"));
+    watcher.wait_for("7044");
+    watcher.wait_for("waiting for a change");
+    folder.write("app/nyala.toml", app("nowhere"));
+    watcher.wait_for("error[");
+    watcher.wait_for("exit status: 1");
+    folder.write("app/nyala.toml", app("geo"));
+    watcher.wait_for("29222");
+}
+
+#[test]
+fn a_program_has_its_input_and_may_end_in_any_way() {
+    let folder = Folder::new("watch input");
+    let text = |first: &str| {
+        format!(
+            "use std::system::*;\nextern \"C\" {{ fn getchar() -> i32; }}\nfn main() -> i32 {{ {first} print_char(getchar() as u8); print_char('\\n'); 0 }}\n"
+        )
+    };
+    folder.write("p.impala", text(""));
+    let mut watcher = Watcher::start_with(&folder, &["p.impala"], Stdio::piped());
+    let mut input = watcher.child.stdin.take().unwrap();
+    input.write_all(b"a\n").unwrap();
+    watcher.wait_for("a");
+    watcher.wait_for("exit status: 0");
+    // It ends by a signal, with and without a file that is saved meanwhile.
+    folder.write("p.impala", text("let p = 8u64 as &i32; print_i32(*p);"));
+    watcher.wait_for("error[wild-access]");
+    watcher.wait_for("waiting for a change");
+    folder.write("p.impala", text("print_error(\"it \"); print_error(\"waits\\n\"); getchar();"));
+    watcher.wait_for("it waits");
+    for i in 0..6 {
+        folder.write("p.impala", text(&format!("print_error(\"next\"); print_error(\"{i}.\\n\"); while true {{}}")));
+        watcher.wait_for(&format!("next{i}."));
+    }
+    // One process runs, one may wait for the next save; there is no other.
+    let own = children(watcher.child.id());
+    assert!((1..=2).contains(&own.len()), "{own:?}");
+    folder.write("p.impala", text("print_i32(1234567);"));
+    input.write_all(b"b\n").unwrap();
+    watcher.wait_for("1234567b");
+    watcher.wait_for("waiting for a change");
+    // The one that waits ends with the watcher.
+    let own = children(watcher.child.id());
+    watcher.child.kill().unwrap();
+    watcher.child.wait().unwrap();
+    let start = Instant::now();
+    while own.iter().any(|id| std::fs::exists(format!("/proc/{id}")).unwrap()) {
+        assert!(start.elapsed() < LIMIT, "{own:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]
