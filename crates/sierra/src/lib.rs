@@ -16,7 +16,7 @@
 //! integers must not overflow, as in C: the checks of Impala's programs find it.
 //!
 //! **Limitations.** What of C and C++ is not there is a `limitation` with its name: classes, functions in structs, `new`, exceptions, namespaces, `goto`, references but
-//! for parameters and variables of functions, `#` in macros, specializations of templates, variables of other languages. So are references in each lane
+//! for parameters and variables of functions, specializations of templates, variables of other languages. So are references in each lane
 //! that are parameters, unions with lanes, addresses of single lanes, and lanes that leave a `switch` without lanes, or a function without lanes. `docs/sierra.md` has
 //! all of them.
 #![forbid(unsafe_code)]
@@ -27,6 +27,7 @@ pub mod lower;
 pub mod parser;
 pub mod preprocess;
 pub mod syntax;
+mod texts;
 mod types;
 pub mod vecimp;
 

@@ -80,3 +80,97 @@ static uniform float frexp(uniform float x, uniform int * uniform power) {
     *power = n - 126 - (is_small ? 24 : 0);
     return floatbits((intbits(y) & 0x807fffff) | 0x3f000000);
 }
+
+// Numbers of 64 bits that stay in range; the sums and products are those without signs, which may wrap around.
+#define SATURATING(RATE)                                                                                               \
+    static RATE int64 saturating_add64(RATE int64 a, RATE int64 b) {                                                   \
+        RATE int64 sum = (int64)((uint64)a + (uint64)b);                                                               \
+        return select(((a ^ sum) & (b ^ sum)) < 0, select(a < 0, LEAST, MOST), sum);                                   \
+    }                                                                                                                  \
+    static RATE uint64 saturating_add64(RATE uint64 a, RATE uint64 b) { return select(a + b < a, ALL, a + b); }        \
+    static RATE int64 saturating_sub64(RATE int64 a, RATE int64 b) {                                                   \
+        RATE int64 rest = (int64)((uint64)a - (uint64)b);                                                              \
+        return select(((a ^ b) & (a ^ rest)) < 0, select(a < 0, LEAST, MOST), rest);                                   \
+    }                                                                                                                  \
+    static RATE uint64 saturating_sub64(RATE uint64 a, RATE uint64 b) { return select(a < b, ZERO, a - b); }           \
+    static RATE uint64 saturating_mul64(RATE uint64 a, RATE uint64 b) {                                                \
+        RATE uint64 divisor = select(a == 0, ONE, a);                                                                  \
+        return select(a != 0 && b > ALL / divisor, ALL, a * b);                                                        \
+    }                                                                                                                  \
+    static RATE int64 saturating_mul64(RATE int64 a, RATE int64 b) {                                                   \
+        RATE bool is_less = (a ^ b) < 0;                                                                               \
+        RATE uint64 x = select(a < 0, ZERO - (uint64)a, (uint64)a), y = select(b < 0, ZERO - (uint64)b, (uint64)b);    \
+        RATE uint64 most = select(is_less, HALF, HALF - ONE), divisor = select(x == 0, ONE, x);                        \
+        RATE bool is_large = x != 0 && y > most / divisor;                                                             \
+        return select(is_large, select(is_less, LEAST, MOST), (int64)((uint64)a * (uint64)b));                         \
+    }                                                                                                                  \
+    static RATE uint64 saturating_div64(RATE uint64 a, RATE uint64 b) { return a / b; }                                \
+    static RATE int64 saturating_div64(RATE int64 a, RATE int64 b) {                                                   \
+        RATE bool is_large = a == LEAST && b == -1;                                                                    \
+        return select(is_large, MOST, a / select(is_large, (int64)1, b));                                              \
+    }                                                                                                                  \
+    static RATE uint64 avg_down64(RATE uint64 a, RATE uint64 b) { return (a & b) + ((a ^ b) >> 1); }                   \
+    static RATE uint64 avg_up64(RATE uint64 a, RATE uint64 b) { return (a | b) - ((a ^ b) >> 1); }                     \
+    static RATE int64 avg_toward_zero64(RATE int64 a, RATE int64 b) {                                                  \
+        RATE int64 down = (a & b) + ((a ^ b) >> 1);                                                                    \
+        return down + select(down < 0, (a ^ b) & 1, (int64)0);                                                         \
+    }                                                                                                                  \
+    static RATE int64 avg_down64(RATE int64 a, RATE int64 b) { return avg_toward_zero64(a, b); }                       \
+    static RATE int64 avg_up64(RATE int64 a, RATE int64 b) {                                                           \
+        RATE int64 up = (a | b) - ((a ^ b) >> 1);                                                                      \
+        RATE bool is_odd = ((a ^ b) & 1) != 0;                                                                         \
+        return up + select(!is_odd && up < 0, (int64)1, (int64)0);                                                     \
+    }
+#define ZERO ((uint64)0)
+#define ONE ((uint64)1)
+#define HALF ((uint64)0x8000000000000000)
+#define ALL ((uint64)0xffffffffffffffff)
+#define MOST ((int64)0x7fffffffffffffff)
+#define LEAST ((int64)0x8000000000000000)
+SATURATING(uniform)
+SATURATING(varying)
+
+// A float from 0 to 1 as a byte of sRGB, by its definition in IEC 61966-2-1.
+static int float_to_srgb8(float v) {
+    float x = clamp(v, 0, 1);
+    float s = select(x <= 0.0031308f, 12.92f * x, 1.055f * pow(x, 1 / 2.4f) - 0.055f);
+    return (int)(255 * s + 0.5f);
+}
+static uniform int float_to_srgb8(uniform float v) {
+    uniform float x = clamp(v, 0, 1);
+    uniform float s = x <= 0.0031308f ? 12.92f * x : 1.055f * pow(x, 1 / 2.4f) - 0.055f;
+    return (int)(255 * s + 0.5f);
+}
+
+// Random numbers that no seed decides: a sequence by Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014), that goes on from the
+// time of each call.
+static uniform uint64 rdrand_state = 0;
+static uniform uint64 rdrand_bits() {
+    uniform uint64 x = atomic_add_global(&rdrand_state, (uniform uint64)0x9e3779b97f4a7c15) + (uniform uint64)clock();
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+#define RDRAND(TYPE)                                                                                                   \
+    static uniform bool rdrand(uniform TYPE * uniform to) {                                                            \
+        *to = (uniform TYPE)rdrand_bits();                                                                             \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    static bool rdrand(varying TYPE * uniform to) {                                                                    \
+        foreach_active (i) { *to = (uniform TYPE)rdrand_bits(); }                                                      \
+        return true;                                                                                                   \
+    }
+RDRAND(int16)
+RDRAND(int32)
+RDRAND(int64)
+RDRAND(uint16)
+RDRAND(uint32)
+RDRAND(uint64)
+static uniform bool rdrand(uniform float * uniform to) {
+    *to = (rdrand_bits() >> 40) * 0x1p-24f;
+    return true;
+}
+static bool rdrand(varying float * uniform to) {
+    foreach_active (i) { *to = (rdrand_bits() >> 40) * 0x1p-24f; }
+    return true;
+}

@@ -14,6 +14,7 @@ mod header;
 mod initializers;
 mod intrinsics;
 mod ispc;
+mod jumps;
 mod lanes;
 mod library;
 mod link;
@@ -21,8 +22,10 @@ mod operators;
 mod overloads;
 mod pointers;
 mod shorts;
+mod soa;
 mod specified;
 mod statements;
+mod tasks;
 mod templates;
 mod uses;
 
@@ -61,6 +64,7 @@ pub fn lower(
     world: &mut World,
     sink: &mut Sink,
 ) -> Exports {
+    let texts = crate::texts::Texts::default();
     // The trees of those in VecImp have their names.
     let is_vecimp = |file| sources.name(file).ends_with(vecimp::ENDING);
     let of_vecimp = |&file: &FileId| is_vecimp(file).then(|| vecimp::program(file, sources.text(file), sink));
@@ -102,12 +106,16 @@ pub fn lower(
         statics: FxHashMap::default(),
         instance: None,
         is_in_foreach: false,
+        has_jumps: false,
+        labels: FxHashMap::default(),
+        pending: None,
+        given: FxHashMap::default(),
         n_library_templates: 0,
     };
     let parsed = |lowerer: &mut Lowerer<'_, '_>, file, is_ispc| {
         (lowerer.is_ispc, lowerer.types.is_ispc) = (is_ispc, is_ispc);
         let macros = if is_ispc { ispc::macros(lowerer.gang) } else { Vec::new() };
-        let tokens = crate::preprocess::preprocess(sources, file, &macros, lowerer.sink);
+        let tokens = crate::preprocess::preprocess(sources, &texts, file, &macros, lowerer.sink);
         crate::parser::parse(tokens, is_ispc, lowerer.sink)
     };
     let is_ispc = |file| sources.name(file).ends_with(crate::ISPC_ENDING);
@@ -116,7 +124,11 @@ pub fn lower(
     let is_needed = || {
         let texts = sources.names().enumerate().filter(|(_, name)| *name != crate::ISPC_LIBRARY.0);
         let mut texts = texts.map(|(i, _)| sources.text(FileId::from_idx(i)));
-        texts.any(|text| ["RNGState", "ldexp", "frexp"].iter().any(|word| text.contains(word)))
+        texts.any(|text| {
+            ["RNGState", "ldexp", "frexp", "saturating", "avg_", "srgb8", "rdrand"]
+                .iter()
+                .any(|word| text.contains(word))
+        })
     };
     if let Some(library) = library.filter(|_| files.iter().any(|&file| is_ispc(file)) && is_needed()) {
         let items = parsed(&mut lowerer, library, true);
@@ -157,6 +169,8 @@ enum Entity {
     Lanes(usize),
     /// A template of structs.
     Template(usize),
+    /// A variable whose declaration a `goto` leaves out.
+    Skipped,
 }
 
 #[derive(Clone, Copy)]
@@ -210,11 +224,19 @@ enum Value {
     Place(Variable),
     /// It lies at an address in each lane.
     Lanes(Lanes),
+    /// An element among others that lie side by side.
+    Soa(soa::SoaPlace),
+    /// Elements of a short vector, `v.xz`, which has the type.
+    Parts(Vec<Value>, Ty),
 }
 
 impl Value {
     fn ty(&self) -> Ty {
-        let (Value::Plain(_, ty) | Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. })) = self;
+        let (Value::Plain(_, ty)
+        | Value::Place(Variable { ty, .. })
+        | Value::Lanes(Lanes { ty, .. })
+        | Value::Soa(soa::SoaPlace { ty, .. })
+        | Value::Parts(_, ty)) = self;
         *ty
     }
 }
@@ -224,11 +246,20 @@ impl Value {
 struct Lanes {
     at: At,
     n: u32,
-    /// The type of what lies at an address, which fields of it the place is, and the place's type in one lane.
+    /// The type of what lies at an address, which part of it the place is, and the place's type in one lane.
     base: Ty,
-    fields: Vec<u64>,
+    steps: Vec<Step>,
+    /// Of elements that lie side by side: which of them each lane has, as the last step.
+    minor: Option<Val>,
     ty: Ty,
     is_const: bool,
+}
+
+/// To a part: a field, or the element with a number of each lane.
+#[derive(Clone, Copy)]
+enum Step {
+    Field(u64),
+    Lane(Val),
 }
 
 #[derive(Clone, Copy)]
@@ -254,6 +285,8 @@ struct Targets {
     continued: Option<Val>,
     /// No lane may leave it by `break` or `return`.
     is_foreach: bool,
+    /// `foreach_active` or `foreach_unique`, which no lane may leave by `break`.
+    is_turn: bool,
 }
 
 type Lowered<T> = Result<T, Box<Diagnostic>>;
@@ -273,6 +306,13 @@ struct Lowerer<'s, 'w> {
     instance: Option<usize>,
     /// The body of a `foreach`, which is lowered twice.
     is_in_foreach: bool,
+    /// The function has `goto`, to these labels.
+    has_jumps: bool,
+    labels: jumps::Labels<'s>,
+    /// Where a function that launches tasks notes those that it has to wait for.
+    pending: Option<tasks::Pending>,
+    /// Values of arguments that are known, by their expressions.
+    given: FxHashMap<usize, (Val, Ty)>,
     /// Names of ISPC's library, and the number of its templates.
     library: FxHashMap<&'s str, (Entity, Span)>,
     n_library_templates: usize,
@@ -334,6 +374,7 @@ impl<'s> Lowerer<'s, '_> {
                 }),
                 Item::Declaration(d) => self.global_declaration(d),
                 Item::Template(t) => self.declare_template(t),
+                Item::Specialization(s) => self.specialization(s),
             };
             self.report(done);
         }
@@ -698,12 +739,15 @@ impl<'s> Lowerer<'s, '_> {
         self.values.clear();
         self.rest_is_cheap = true;
         self.is_in_foreach = false;
-        self.uses = function.has_lanes.then(|| uses::Uses::of(&function.body));
+        self.labels.clear();
+        self.has_jumps = function.has_jumps;
+        self.uses = (function.has_lanes && !function.has_jumps).then(|| uses::Uses::of(&function.body));
         let mask = simd.map(|_| params.remove(0));
         // `simd(1)`: lanes cannot return one by one, and values may have any numbers of lanes.
         let is_scalar = simd.is_none() && function.specifier.simd.is_some();
         let (of_params, of_result) = if is_scalar { (&[][..], Types::VOID) } else { (&types[..], result) };
         self.begin_lanes(simd, mask, of_params, of_result);
+        self.pending = if function.has_tasks { Some(self.no_tasks()) } else { None };
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
             let Some(name) = declarator.name else { continue };
             self.w.set_origin(name.span);
@@ -755,9 +799,12 @@ impl<'s> Lowerer<'s, '_> {
     fn end_of_function(&mut self, name: &str) {
         let Some((ret, ty)) = self.result.take() else { return };
         self.mode = None;
+        self.report_jumps();
         if let Some(returned) = self.returned.take() {
             self.jump(returned.epilogue, &[]);
             self.go_on_in(returned.epilogue);
+            let done = self.sync(Span::NONE);
+            self.report(done);
             match returned.value.map(|at| self.load(at, Span::NONE)) {
                 Some(Ok(val)) => self.end(ret, &[val]),
                 _ => self.end(ret, &[]),

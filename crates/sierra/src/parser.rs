@@ -181,6 +181,7 @@ pub fn parse<'s>(tokens: Vec<Token<'s>>, is_ispc: bool, sink: &mut Sink) -> Vec<
     if is_ispc {
         types.insert("RNGState", Role::Type);
     }
+    let tokens = if is_ispc { ispc::without_attributes(tokens) } else { tokens };
     let scopes = vec![types, FxHashMap::default()];
     let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, is_ispc };
     let mut items = Vec::new();
@@ -334,10 +335,26 @@ impl<'s> Parser<'s> {
             return Ok(None);
         }
         if self.is("template") {
-            return self.template().map(|t| Some(Item::Template(t.into())));
+            return self.template();
+        }
+        if self.is_ispc && self.is("export") && self.ahead(1).text == "{" {
+            // Types that the header is to have, which has those that functions need.
+            self.pos += 2;
+            while !self.is("}") {
+                self.specifiers()?;
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect("}")?;
+            return Ok(None);
         }
         let mut is_c = self.n_blocks > 0;
         if self.is("extern") && self.ahead(1).kind == Kind::Text {
+            if self.ahead(1).text == "\"SYCL\"" {
+                let hint = "write the kernel in Impala";
+                return Err(Box::new(limitation::not_supported(self.span(), "functions in SYCL", hint)));
+            }
             self.pos += 2;
             is_c = true;
             if self.eat("{") {
@@ -381,13 +398,21 @@ impl<'s> Parser<'s> {
             params.filter_map(|(_, d)| d.name).for_each(|name| p.declare(name.text, Role::Value));
             let start = p.pos;
             p.expect("{")?;
-            let body = p.statements()?;
+            let mut body = p.statements()?;
             let end = p.expect("}")?;
+            // A function waits for its tasks.
+            if let Some(Statement { kind: StatementKind::Value(last), .. }) = body.last_mut()
+                && let ExprKind::Launch(launch) = &mut last.kind
+            {
+                launch.waits = true;
+            }
+            let has = |word: &str| p.is_ispc && p.tokens[start..p.pos].iter().any(|t| t.text == word);
+            let (has_jumps, has_tasks) = (has("goto"), has("launch"));
             let params = declarator.params.iter().flatten();
             let has_lanes = params.into_iter().any(|(s, _)| s.varying.is_some())
                 || p.is_ispc
                 || p.tokens[start..p.pos].iter().any(|t| t.text == "varying");
-            Ok(Function { storage, specifier, declarator, body, has_lanes, end })
+            Ok(Function { storage, specifier, declarator, body, has_lanes, has_jumps, has_tasks, end })
         })
     }
 

@@ -5,12 +5,13 @@
 //! among the sources.
 //!
 //! Macros are expanded as in C, one token at a time and without recursion: each token has the macros that it comes from, which do not expand it again.
-//! Arguments are put in as they are written, and expanded then.
+//! Arguments are put in as they are written, and expanded then; before that, if some macro has `#` or `##`.
 
 use crate::diagnostics::{sierra_preprocessor, sierra_syntax};
 use crate::lexer::{Kind, Token, integer, tokens, tokens_of_line, unquoted};
 use crate::parser::parse_condition;
 use crate::syntax::{Binary, Expr, ExprKind, Unary};
+use crate::texts::Texts;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Sink, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -53,15 +54,29 @@ pub fn header_path(includer: &str, name: &str) -> PathBuf {
 struct Macro<'s> {
     /// `None`: it is no function.
     params: Option<Vec<&'s str>>,
-    body: Vec<Token<'s>>,
+    /// The last parameter stands for all arguments that are left.
+    is_variadic: bool,
+    body: Vec<Part<'s>>,
+}
+
+/// Of what a macro stands for.
+#[derive(Clone, Copy)]
+enum Part<'s> {
+    Token(Token<'s>),
+    /// A parameter, by its number.
+    Param(usize),
+    /// `#x`
+    Text(usize),
+    /// `##`
+    Paste,
 }
 
 impl<'s> Macro<'s> {
     /// One that stands for a number, or for nothing.
     fn number(text: &'static str) -> Macro<'s> {
         let kind = if text.contains('.') { Kind::Float } else { Kind::Int };
-        let body = if text.is_empty() { Vec::new() } else { vec![Token { kind, text, span: Span::NONE }] };
-        Macro { params: None, body }
+        let body = if text.is_empty() { Vec::new() } else { vec![Part::Token(Token { kind, text, span: Span::NONE })] };
+        Macro { params: None, is_variadic: false, body }
     }
 }
 
@@ -86,8 +101,15 @@ struct Open<'s> {
     conditions: Vec<Condition>,
 }
 
+/// A token, and what does not expand it.
+type Marked<'s> = (Token<'s>, Hidden);
+
+/// Macros that every program has, whose texts depend on where they stand.
+const OF_PLACES: [&str; 2] = ["__FILE__", "__LINE__"];
+
 struct Preprocessor<'s, 'e> {
     sources: &'s Sources,
+    texts: &'s Texts,
     sink: &'e mut Sink,
     macros: FxHashMap<&'s str, Rc<Macro<'s>>>,
     hidden: Vec<(Hidden, &'s str, u32)>,
@@ -98,6 +120,10 @@ struct Preprocessor<'s, 'e> {
     /// Tokens before those of the file, the next one last.
     pending: Vec<(Token<'s>, Hidden)>,
     n_expanded: usize,
+    /// Some macro has `#` or `##`: then arguments of others are expanded before they are put in, as they could become parts of words.
+    has_pastes: bool,
+    /// Arguments within each other that are being expanded.
+    depth: u32,
     found: Vec<Token<'s>>,
 }
 
@@ -106,16 +132,19 @@ type Done<T> = Result<T, Box<Diagnostic>>;
 /// The tokens of a file and its headers, the last of which is `End`.
 pub fn preprocess<'s>(
     sources: &'s Sources,
+    texts: &'s Texts,
     file: FileId,
     given: &[(&'static str, &'static str)],
     sink: &mut Sink,
 ) -> Vec<Token<'s>> {
     let tokens = tokens(file, sources.text(file));
-    if given.is_empty() && !tokens.iter().any(|t| t.kind == Kind::Directive) {
+    let is_macro = |t: &Token| t.kind == Kind::Directive || t.kind == Kind::Name && OF_PLACES.contains(&t.text);
+    if given.is_empty() && !tokens.iter().any(is_macro) {
         return tokens;
     }
     let mut p = Preprocessor {
         sources,
+        texts,
         sink,
         macros: given.iter().map(|&(name, text)| (name, Rc::new(Macro::number(text)))).collect(),
         hidden: vec![(NONE, "", 0)],
@@ -123,6 +152,8 @@ pub fn preprocess<'s>(
         once: FxHashSet::default(),
         pending: Vec::new(),
         n_expanded: 0,
+        has_pastes: false,
+        depth: 0,
         found: Vec::new(),
     };
     let end = p.run();
@@ -162,7 +193,7 @@ impl<'s> Preprocessor<'s, '_> {
                     }
                 }
                 _ if !is_active => {}
-                Kind::Name if self.macros.contains_key(token.text) => {
+                Kind::Name if self.macros.contains_key(token.text) || OF_PLACES.contains(&token.text) => {
                     self.pending.push((token, NONE));
                     while let Some(token) = self.expanded(true)? {
                         self.found.push(token);
@@ -186,38 +217,149 @@ impl<'s> Preprocessor<'s, '_> {
 
     /// The next of the tokens that are pending, with macros expanded. Arguments may lie in the file, if `in_file`.
     fn expanded(&mut self, in_file: bool) -> Done<Option<Token<'s>>> {
+        Ok(self.expanded_marked(in_file)?.map(|t| t.0))
+    }
+
+    fn expanded_marked(&mut self, in_file: bool) -> Done<Option<Marked<'s>>> {
         while let Some((token, hidden)) = self.pending.pop() {
+            if token.kind == Kind::Name && OF_PLACES.contains(&token.text) {
+                return Ok(Some((self.of_place(token), hidden)));
+            }
             let known = if token.kind == Kind::Name { self.macros.get(token.text).cloned() } else { None };
-            let Some(found) = known.filter(|_| !self.is_hidden(token.text, hidden)) else { return Ok(Some(token)) };
+            let Some(found) = known.filter(|_| !self.is_hidden(token.text, hidden)) else {
+                return Ok(Some((token, hidden)));
+            };
             let args = match &found.params {
                 None => Vec::new(),
                 Some(params) => {
                     if self.peek(in_file).is_none_or(|t| t.text != "(") {
-                        return Ok(Some(token));
+                        return Ok(Some((token, hidden)));
                     }
-                    self.arguments(token, params.len(), in_file)?
+                    self.arguments(token, params.len(), found.is_variadic, in_file)?
                 }
             };
-            self.n_expanded += found.body.len() + 1;
             let depth = self.hidden[hidden as usize].2 + 1;
-            if depth > MAX_MACROS || self.n_expanded > MAX_EXPANDED {
-                self.pending.clear();
-                return Err(Box::new(sierra_preprocessor::endless(token.span, token.text)));
-            }
+            self.pay(found.body.len() + 1, depth, token)?;
             let inner = self.hidden.len() as Hidden;
             self.hidden.push((hidden, token.text, depth));
-            for part in found.body.iter().rev() {
-                let param = found.params.iter().flatten().position(|p| part.kind == Kind::Name && *p == part.text);
-                match param.and_then(|i| args.get(i)) {
-                    Some(arg) => {
-                        self.n_expanded += arg.len();
-                        self.pending.extend(arg.iter().rev().copied());
-                    }
-                    None => self.pending.push((Token { span: token.span, ..*part }, inner)),
-                }
-            }
+            let body = self.substituted(&found, args, token, inner)?;
+            self.pending.extend(body.into_iter().rev());
         }
         Ok(None)
+    }
+
+    /// Counts tokens that a macro makes.
+    fn pay(&mut self, n: usize, depth: u32, token: Token<'s>) -> Done<()> {
+        self.n_expanded += n;
+        if depth > MAX_MACROS || self.n_expanded > MAX_EXPANDED {
+            self.pending.clear();
+            return Err(Box::new(sierra_preprocessor::endless(token.span, token.text)));
+        }
+        Ok(())
+    }
+
+    /// What a macro stands for, with these arguments.
+    fn substituted(
+        &mut self,
+        found: &Macro<'s>,
+        args: Vec<Vec<Marked<'s>>>,
+        token: Token<'s>,
+        inner: Hidden,
+    ) -> Done<Vec<Marked<'s>>> {
+        let mut made: Vec<Marked<'s>> = Vec::new();
+        // Where the tokens begin that the last part became.
+        let mut last = 0;
+        let is_paste = |at: usize| matches!(found.body.get(at), Some(Part::Paste));
+        let mut i = 0;
+        while let Some(&part) = found.body.get(i) {
+            let pastes = matches!(part, Part::Paste);
+            i += usize::from(pastes);
+            let Some(&part) = found.body.get(i) else { break };
+            i += 1;
+            let of_part = match part {
+                Part::Token(part) => vec![(Token { span: token.span, ..part }, inner)],
+                Part::Text(n) => {
+                    let text = self.texts.add(quoted(args.get(n).map_or(&[], |a| a)));
+                    self.pay(text.len() / 16, 0, token)?;
+                    vec![(Token { kind: Kind::Text, text, span: token.span }, inner)]
+                }
+                Part::Param(n) => {
+                    let arg = args.get(n).cloned().unwrap_or_default();
+                    self.pay(arg.len(), 0, token)?;
+                    if self.has_pastes && !pastes && !is_paste(i) { self.argument(arg, token)? } else { arg }
+                }
+                Part::Paste => return Err(Box::new(sierra_preprocessor::pasted(token.span))),
+            };
+            if !pastes {
+                last = made.len();
+                made.extend(of_part);
+                continue;
+            }
+            let is_rest = matches!(part, Part::Param(n) if found.is_variadic && n + 1 == args.len());
+            if is_rest && made.len() > last && made.last().is_some_and(|t| t.0.text == ",") {
+                // `, ## __VA_ARGS__`: without arguments there is no comma.
+                if of_part.is_empty() {
+                    made.pop();
+                }
+                made.extend(of_part);
+                continue;
+            }
+            let mut right = of_part.into_iter();
+            match (made.len() > last, right.next()) {
+                (true, Some((second, _))) => {
+                    if let Some((first, _)) = made.pop() {
+                        made.push((self.pasted(first, second, token)?, inner));
+                    }
+                }
+                (_, second) => made.extend(second),
+            }
+            made.extend(right);
+        }
+        Ok(made)
+    }
+
+    /// Two tokens as one.
+    fn pasted(&mut self, first: Token<'s>, second: Token<'s>, at: Token<'s>) -> Done<Token<'s>> {
+        let text = self.texts.add(format!("{}{}", first.text, second.text));
+        self.pay(text.len() / 16, 0, at)?;
+        match tokens(at.span.file, text)[..] {
+            [made, end] if end.kind == Kind::End && made.kind != Kind::Directive => Ok(Token { span: at.span, ..made }),
+            _ => Err(Box::new(sierra_preprocessor::pasted(at.span))),
+        }
+    }
+
+    /// An argument with its macros expanded.
+    fn argument(&mut self, mut arg: Vec<Marked<'s>>, token: Token<'s>) -> Done<Vec<Marked<'s>>> {
+        self.depth += 1;
+        self.pay(0, self.depth, token)?;
+        arg.reverse();
+        let outside = std::mem::replace(&mut self.pending, arg);
+        let mut found = Vec::new();
+        let fault = loop {
+            match self.expanded_marked(false) {
+                Ok(Some(token)) => found.push(token),
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        self.pending = outside;
+        self.depth -= 1;
+        match fault {
+            Some(fault) => {
+                self.pending.clear();
+                Err(fault)
+            }
+            None => Ok(found),
+        }
+    }
+
+    fn of_place(&self, token: Token<'s>) -> Token<'s> {
+        if token.text == "__LINE__" {
+            let text = self.texts.add(self.sources.line_col(token.span).0.to_string());
+            return Token { kind: Kind::Int, text, ..token };
+        }
+        let name = self.sources.name(token.span.file).replace('\\', "/").replace('"', "'");
+        Token { kind: Kind::Text, text: self.texts.add(format!("\"{name}\"")), ..token }
     }
 
     fn is_hidden(&self, name: &str, mut hidden: Hidden) -> bool {
@@ -250,8 +392,8 @@ impl<'s> Preprocessor<'s, '_> {
         Some((token, NONE))
     }
 
-    /// The arguments of a macro, of which `n` are expected.
-    fn arguments(&mut self, name: Token<'s>, n: usize, in_file: bool) -> Done<Vec<Vec<(Token<'s>, Hidden)>>> {
+    /// The arguments of a macro, of which `n` are expected; what is left over belongs to the last one, if it `is_variadic`.
+    fn arguments(&mut self, name: Token<'s>, n: usize, is_variadic: bool, in_file: bool) -> Done<Vec<Vec<Marked<'s>>>> {
         self.next(in_file);
         let mut args = vec![Vec::new()];
         let mut depth = 0u32;
@@ -261,7 +403,7 @@ impl<'s> Preprocessor<'s, '_> {
             };
             match token.text {
                 ")" if depth == 0 && token.kind == Kind::Sign => break,
-                "," if depth == 0 && token.kind == Kind::Sign => {
+                "," if depth == 0 && token.kind == Kind::Sign && !(is_variadic && args.len() >= n) => {
                     args.push(Vec::new());
                     continue;
                 }
@@ -275,6 +417,9 @@ impl<'s> Preprocessor<'s, '_> {
         }
         if n == 0 && args.iter().all(|a| a.is_empty()) {
             args.clear();
+        }
+        if is_variadic && args.len() + 1 == n {
+            args.push(Vec::new());
         }
         if args.len() != n {
             return Err(Box::new(sierra_preprocessor::arguments(name.span, name.text, args.len(), n)));
@@ -384,6 +529,7 @@ impl<'s> Preprocessor<'s, '_> {
         let name = Self::name(rest[0])?;
         let mut body = &rest[1..rest.len() - 1];
         let mut params = None;
+        let mut is_variadic = false;
         // A macro is a function if the parenthesis follows at once.
         if let Some(open) = body.first().filter(|t| t.text == "(" && t.span.lo == rest[0].span.hi) {
             let mut found = Vec::new();
@@ -392,8 +538,10 @@ impl<'s> Preprocessor<'s, '_> {
                 match body.get(at) {
                     Some(token) if token.text == ")" && found.is_empty() => break,
                     Some(token) if token.text == "..." => {
-                        let hint = "write a macro for each number of arguments";
-                        return Err(Box::new(limitation::not_supported(token.span, "macros with `...`", hint)));
+                        is_variadic = true;
+                        found.push("__VA_ARGS__");
+                        at += 1;
+                        break;
                     }
                     Some(token) if !found.contains(&token.text) => found.push(Self::name(*token)?),
                     token => {
@@ -420,11 +568,42 @@ impl<'s> Preprocessor<'s, '_> {
             }
             params = Some(found);
         }
-        if let Some(sign) = body.iter().find(|t| t.text == "#") {
-            let hint = "write the name or the text itself";
-            return Err(Box::new(limitation::not_supported(sign.span, "`#` and `##` in macros", hint)));
+        let param = |token: &Token| {
+            let is_it = |p: &&str| token.kind == Kind::Name && *p == token.text;
+            params.iter().flatten().position(is_it)
+        };
+        let mut parts = Vec::new();
+        let mut i = 0;
+        while let Some(&token) = body.get(i) {
+            i += 1;
+            if token.text != "#" {
+                parts.push(param(&token).map_or(Part::Token(token), Part::Param));
+                continue;
+            }
+            self.has_pastes = true;
+            let next = body.get(i).copied().unwrap_or(token);
+            match param(&next) {
+                _ if next.text == "#" && next.span.lo == token.span.hi => {
+                    let is_first = parts.is_empty() || matches!(parts.last(), Some(Part::Paste));
+                    if is_first || i + 1 == body.len() {
+                        return Err(Box::new(sierra_preprocessor::pasted(token.span)));
+                    }
+                    parts.push(Part::Paste);
+                }
+                Some(n) => parts.push(Part::Text(n)),
+                // Of a macro without parameters it is a sign like others.
+                None if params.is_none() => {
+                    parts.push(Part::Token(token));
+                    continue;
+                }
+                None => {
+                    let expected = "a parameter of the macro";
+                    return Err(Box::new(sierra_syntax::unexpected(next.span, next.text, expected)));
+                }
+            }
+            i += 1;
         }
-        self.macros.insert(name, Rc::new(Macro { params, body: body.to_vec() }));
+        self.macros.insert(name, Rc::new(Macro { params, is_variadic, body: parts }));
         Ok(())
     }
 
@@ -510,6 +689,27 @@ impl<'s> Preprocessor<'s, '_> {
         let condition = parse_condition(found)?;
         Ok(value(&condition)? != 0)
     }
+}
+
+/// An argument as a text: a blank where blanks are in it, `\` before quotes and `\` of texts.
+fn quoted(arg: &[Marked]) -> String {
+    let mut text = String::from("\"");
+    let mut end: Option<Span> = None;
+    for (token, _) in arg {
+        if end.is_some_and(|end| end.file != token.span.file || end.hi != token.span.lo) {
+            text.push(' ');
+        }
+        end = Some(token.span);
+        let is_text = matches!(token.kind, Kind::Text | Kind::Char);
+        for c in token.text.chars() {
+            if is_text && matches!(c, '"' | '\\') {
+                text.push('\\');
+            }
+            text.push(c);
+        }
+    }
+    text.push('"');
+    text
 }
 
 /// The value of a condition. It is as deep as the grammar allows.

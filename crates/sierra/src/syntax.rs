@@ -19,6 +19,15 @@ pub enum Item<'s> {
     Function(std::rc::Rc<Function<'s>>),
     Declaration(Declaration<'s>),
     Template(std::rc::Rc<Template<'s>>),
+    Specialization(Specialization<'s>),
+}
+
+/// `template <> T f<int>(…) {…}`: the code of a template for some arguments.
+#[derive(Debug)]
+pub struct Specialization<'s> {
+    /// None if they are those that the parameters show.
+    pub args: Vec<TemplateArg<'s>>,
+    pub function: std::rc::Rc<Function<'s>>,
 }
 
 /// A function or a struct for each of some types and integers.
@@ -71,6 +80,10 @@ pub struct Function<'s> {
     pub body: Vec<Statement<'s>>,
     /// The word `varying` is in it.
     pub has_lanes: bool,
+    /// So is `goto`.
+    pub has_jumps: bool,
+    /// Tasks of it run beside its own code.
+    pub has_tasks: bool,
     /// Where the body ends.
     pub end: Span,
 }
@@ -91,6 +104,8 @@ pub struct Words {
     pub is_task: bool,
     /// `unmasked`, of a function.
     pub is_unmasked: bool,
+    /// `soa<n>`: how many elements lie side by side, field by field.
+    pub soa: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -216,6 +231,10 @@ pub enum StatementKind<'s> {
     Delete(Expr<'s>),
     /// `sync;`
     Sync,
+    /// `goto l;`
+    Goto(Name<'s>),
+    /// `l:`
+    Label(Name<'s>),
     Case(Expr<'s>),
     Default,
     Return(Option<Expr<'s>>),
@@ -256,8 +275,8 @@ pub enum ExprKind<'s> {
     Gang,
     /// `uniform new T[n]`, or `new T(init)`.
     New(Box<New<'s>>),
-    /// `launch[n, m] f(x)`: the numbers, the function, its arguments.
-    Launch(Vec<Expr<'s>>, Name<'s>, Vec<Expr<'s>>),
+    /// `launch[n, m] f(x)`
+    Launch(Box<Launch<'s>>),
     SizeOfType(Box<TypeName<'s>>),
     SizeOf(Box<Expr<'s>>),
     /// Operators that bind equally, from left to right.
@@ -278,6 +297,15 @@ pub struct New<'s> {
     pub ty: TypeName<'s>,
     pub count: Option<Expr<'s>>,
     pub init: Option<Init<'s>>,
+}
+
+#[derive(Debug)]
+pub struct Launch<'s> {
+    pub counts: Vec<Expr<'s>>,
+    pub task: Name<'s>,
+    pub args: Vec<Expr<'s>>,
+    /// `sync` follows at once.
+    pub waits: bool,
 }
 
 pub type TypeName<'s> = (Specifier<'s>, Declarator<'s>);

@@ -43,6 +43,12 @@ pub enum Kind {
     Varying(Prim, u32),
     /// A pointer to a function in each lane.
     VaryingFunction(Ty, u32),
+    /// `n` elements of a struct, field by field: `block` is a struct of arrays.
+    Soa {
+        of: Ty,
+        n: u32,
+        block: Ty,
+    },
     /// A pointer in each lane, as its bits.
     VaryingPointer {
         to: Ty,
@@ -84,6 +90,8 @@ pub struct Types {
     structs: Vec<Struct>,
     /// Structs with lanes, and the structs that they are made of.
     varying: FxHashMap<(StructId, u32), Ty>,
+    /// Structs of arrays, by the structs that they are made of.
+    blocks: FxHashMap<(StructId, u32), Ty>,
     origins: FxHashMap<StructId, (Ty, u32)>,
     /// The number of structs with each name: names are unique in the graph.
     names: FxHashMap<String, u32>,
@@ -99,6 +107,7 @@ impl Types {
             known: FxHashMap::default(),
             structs: Vec::new(),
             varying: FxHashMap::default(),
+            blocks: FxHashMap::default(),
             origins: FxHashMap::default(),
             names: FxHashMap::default(),
             is_ispc: false,
@@ -229,7 +238,7 @@ impl Types {
         match *self.kind(ty) {
             Kind::Error | Kind::Varying(..) | Kind::VaryingPointer { .. } | Kind::VaryingFunction(..) => Some(ty),
             Kind::Function(_) => Some(self.intern(Kind::VaryingFunction(ty, n))),
-            Kind::Void | Kind::Reference { .. } => None,
+            Kind::Void | Kind::Reference { .. } | Kind::Soa { .. } => None,
             Kind::Prim(prim) => Some(self.intern(Kind::Varying(prim, n))),
             Kind::Pointer { to, is_const } => Some(self.intern(Kind::VaryingPointer { to, is_const, n })),
             Kind::Array(of, length) => {
@@ -263,6 +272,41 @@ impl Types {
                 self.set_fields(made, varied, world);
                 Some(made_ty)
             }
+        }
+    }
+
+    /// `n` elements side by side. `None`: the type has parts with lanes, or unions.
+    pub fn soa(&mut self, of: Ty, n: u32, world: &mut World) -> Option<Ty> {
+        let block = self.block(of, n, world)?;
+        Some(self.intern(Kind::Soa { of, n, block }))
+    }
+
+    /// The type in which each number of `ty` is an array of them.
+    fn block(&mut self, ty: Ty, n: u32, world: &mut World) -> Option<Ty> {
+        match *self.kind(ty) {
+            Kind::Array(of, length) | Kind::Short(of, length) => {
+                let of = self.block(of, n, world)?;
+                Some(self.array(of, length))
+            }
+            Kind::Struct(id) => {
+                if let Some(&known) = self.blocks.get(&(id, n)) {
+                    return Some(known);
+                }
+                let data = self.structs.get(id.0 as usize).filter(|s| !s.is_union)?;
+                let (name, declared) = (format!("{} soa({n})", data.name), data.declared);
+                let fields = data.fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty)).collect::<Vec<_>>();
+                let mut found = Vec::new();
+                for (name, ty) in fields {
+                    let ty = self.block(ty, n, world)?;
+                    found.push(Field { name, ty, is_bound: true });
+                }
+                let (made, made_ty) = self.declare_struct(&name, declared, world);
+                self.blocks.insert((id, n), made_ty);
+                self.set_fields(made, found, world);
+                Some(made_ty)
+            }
+            Kind::Error | Kind::Prim(_) | Kind::Pointer { .. } | Kind::Function(_) => Some(self.array(ty, n.into())),
+            _ => None,
         }
     }
 
@@ -324,6 +368,7 @@ impl Types {
                 world.types.array(of, n)
             }
             Kind::Struct(id) => self.structs[id.0 as usize].ir.1,
+            Kind::Soa { block, .. } => self.ir(block, world),
             Kind::Varying(prim, n) => world.types.vector(prim, n),
             Kind::Function(_) => world.types.prim(Prim::U64),
             Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => world.types.vector(Prim::U64, n),
@@ -383,6 +428,7 @@ impl Types {
                 format!("{} (* uniform)({})", self.show_rated(f.result), params.join(", "))
             }
             Kind::VaryingFunction(lane, _) => format!("varying {}", self.show_rated(lane)),
+            Kind::Soa { of, n, .. } => format!("soa<{n}> {}", self.show_plain(of)),
             Kind::Error | Kind::Void => self.show_plain(ty),
         }
     }
@@ -435,6 +481,7 @@ impl Types {
                 format!("{simd}{} (*)({})", self.show(f.result), params.join(", "))
             }
             Kind::VaryingFunction(lane, n) => format!("{} varying({n})", self.show(lane)),
+            Kind::Soa { of, n, .. } => format!("soa<{n}> {}", self.show(of)),
             Kind::VaryingPointer { to, is_const, n } => {
                 format!("{}{}* varying({n})", if is_const { "const " } else { "" }, self.show(to))
             }

@@ -117,10 +117,12 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
-    if wanted("sierra") {
-        let block = sierra::run()?;
-        print!("{block}");
-        out.push_str(&block);
+    for (name, language) in [("sierra", &sierra::SIERRA), ("ispc", &sierra::ISPC)] {
+        if wanted(name) {
+            let block = sierra::run(language)?;
+            print!("{block}");
+            out.push_str(&block);
+        }
     }
     if wanted("staging") {
         let block = staging::run()?;

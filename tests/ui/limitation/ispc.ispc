@@ -6,10 +6,3 @@ export uniform int f(uniform int n) {
     unmasked { return 2; } //~ error[limitation]: `return`s in statements that leave SIMD mode are not supported yet
     return 0;
 }
-void g(uniform int a[]) {
-    int i = programIndex;
-    int * p = &a[i];
-    memset(p, 0, 4); //~ error[limitation]: `memset` with a pointer in each lane are not supported yet
-    uniform int64 x = 1;
-    x = saturating_add(x, x); //~ error[limitation]: `saturating_add` of numbers of 64 bits are not supported yet
-}

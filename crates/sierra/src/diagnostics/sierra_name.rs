@@ -19,6 +19,10 @@ pub fn error(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("sierra-name", span, format!("found no `{name}` in scope"))
 }
 
+pub fn label(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("sierra-name", span, format!("the function has no label `{name}`"))
+}
+
 pub fn field(span: Span, name: &str, of: &str) -> Diagnostic {
     Diagnostic::error("sierra-name", span, format!("`{of}` has no field `{name}`"))
 }

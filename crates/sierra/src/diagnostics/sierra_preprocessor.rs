@@ -70,3 +70,7 @@ pub fn arguments(span: Span, name: &str, found: usize, expected: usize) -> Diagn
 pub fn arguments_end(span: Span, name: &str) -> Diagnostic {
     new(span, format!("found no `)` behind the arguments of the macro `{name}`"))
 }
+
+pub fn pasted(span: Span) -> Diagnostic {
+    new(span, "`##` makes no word of what is on its sides").hint("`a ## b` is one name, number or sign")
+}

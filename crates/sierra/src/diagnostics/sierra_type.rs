@@ -143,3 +143,9 @@ pub fn inner_return(span: Span) -> Diagnostic {
     Diagnostic::error("sierra-type", span, "`return` ends a function, and neither a branch nor the body of a loop")
         .hint("assign the value to a variable, and return that at the end")
 }
+
+/// A specialization fits no template.
+pub fn no_template(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("sierra-type", span, format!("no template `{name}` has these parameters and this result"))
+        .hint("a specialization has the template's, with types in the places of its parameters")
+}

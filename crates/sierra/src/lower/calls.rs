@@ -183,7 +183,8 @@ impl<'s> Lowerer<'s, '_> {
                 Ok(self.retyped(address, pointer))
             }
             Value::Place(place) if place.ty == to => Err(Box::new(sierra_type::constant(span))),
-            Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. }) | Value::Plain(_, ty) => {
+            value => {
+                let ty = value.ty();
                 let (found, expected) = (self.types.show(ty), format!("a variable of type `{}`", self.types.show(to)));
                 Err(Box::new(sierra_type::mismatch(span, &found, &expected)))
             }

@@ -8,6 +8,19 @@ impl<'s> Lowerer<'s, '_> {
         match value {
             Value::Plain(val, ty) => Ok((val, ty)),
             Value::Lanes(lanes) => self.gather(&lanes, span),
+            Value::Soa(place) => self.read_soa(place, span),
+            Value::Parts(places, ty) => {
+                let mut vals = Vec::new();
+                let mut of = Types::ERROR;
+                for place in places {
+                    let (val, ty) = self.read(place, span)?;
+                    of = ty;
+                    vals.push(val);
+                }
+                let n = self.types.as_short(ty).map_or(1, |s| s.1);
+                let ty = self.types.short(of, n);
+                Ok((self.of_parts(&vals, ty), ty))
+            }
             Value::Place(Variable { address, ty, is_const }) => match *self.types.kind(ty) {
                 Kind::Array(of, _) => {
                     let ty = self.types.pointer(of, is_const);

@@ -6,6 +6,11 @@ use nyala_ir::layout;
 impl<'s> Lowerer<'s, '_> {
     /// The value of an expression, read from memory if it lies there.
     pub(super) fn value(&mut self, e: &Expr<'s>) -> Lowered<(Val, Ty)> {
+        if !self.given.is_empty()
+            && let Some(&given) = self.given.get(&(std::ptr::from_ref(e) as usize))
+        {
+            return Ok(given);
+        }
         let value = self.expression(e)?;
         let found = self.read(value, e.span)?;
         self.fits_mode(found.1, e.span)?;
@@ -55,6 +60,11 @@ impl<'s> Lowerer<'s, '_> {
                     Ok(Value::Plain(self.w.lit_prim(prim, prim.normalize(n as u64)), ty))
                 }
                 Some(Entity::Functions(set)) => self.function_value(set, Name { text: name, span: e.span }),
+                Some(Entity::Skipped) => {
+                    let hint = "declare it before the `goto`";
+                    let what = "variables whose declarations a `goto` leaves out";
+                    Err(Box::new(limitation::not_supported(e.span, what, hint)))
+                }
                 Some(Entity::Type(_) | Entity::Template(_)) => Err(Box::new(sierra_type::type_as_value(e.span, name))),
                 None => Err(Box::new(sierra_name::error(e.span, name))),
             },
@@ -119,7 +129,7 @@ impl<'s> Lowerer<'s, '_> {
                 Ok(Value::Plain(self.w.lit_i32(n as i32), self.types.prim(Prim::I32)))
             }
             ExprKind::New(new) => self.new_value(new, e.span).map(plain),
-            ExprKind::Launch(counts, name, args) => self.launch(counts, *name, args, e.span).map(plain),
+            ExprKind::Launch(launch) => self.launch(launch, e.span).map(plain),
             ExprKind::SizeOfType(ty) => {
                 let ty = self.type_name(ty)?;
                 self.size(ty, e.span).map(plain)
@@ -134,7 +144,7 @@ impl<'s> Lowerer<'s, '_> {
                 let mode = self.mode;
                 let found = self.expression(operand);
                 (self.cur, self.mode) = (cur, mode);
-                let (Value::Plain(_, ty) | Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. })) = found?;
+                let ty = found?.ty();
                 self.size(ty, e.span).map(plain)
             }
             ExprKind::Chain(first, rest) => {
@@ -247,9 +257,11 @@ impl<'s> Lowerer<'s, '_> {
     fn check_changed(&self, value: &Value, span: Span, what: &str) -> Lowered<()> {
         match *value {
             Value::Plain(..) => Err(Box::new(sierra_type::no_place(span, what))),
-            Value::Place(Variable { is_const: true, .. }) | Value::Lanes(Lanes { is_const: true, .. }) => {
-                Err(Box::new(sierra_type::constant(span)))
-            }
+            Value::Place(Variable { is_const: true, .. })
+            | Value::Lanes(Lanes { is_const: true, .. })
+            | Value::Soa(soa::SoaPlace { is_const: true, .. }) => Err(Box::new(sierra_type::constant(span))),
+            Value::Soa(_) => Ok(()),
+            Value::Parts(ref places, _) => places.iter().try_for_each(|place| self.check_changed(place, span, what)),
             Value::Place(Variable { ty, .. }) => self.fits_mode(ty, span),
             Value::Lanes(Lanes { n, .. }) => self.same_mode(n, span),
         }
@@ -269,6 +281,22 @@ impl<'s> Lowerer<'s, '_> {
                 let val = self.convert(new, ty, span)?;
                 self.scatter(lanes, val, ty, span)
             }
+            Value::Soa(place) => {
+                let val = self.convert(new, place.ty, span)?;
+                self.write_soa(*place, val, span)
+            }
+            Value::Parts(places, ty) => {
+                // Of all of them there is a value before one changes.
+                let lanes = self.types.lanes(new.1);
+                let ty = if let Some(n) = lanes { self.with_lanes(*ty, n, span)? } else { *ty };
+                let val = self.convert(new, ty, span)?;
+                let of = self.types.as_short(ty).map_or(ty, |s| s.0);
+                for (i, place) in places.iter().enumerate() {
+                    let part = self.w.extract(val, i as u64);
+                    self.assign_to(place, (part, of), span)?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -278,12 +306,19 @@ impl<'s> Lowerer<'s, '_> {
             Kind::Pointer { to, is_const } => {
                 self.complete(to, span)?;
                 let zero = self.w.lit_i64(0);
+                if matches!(self.types.kind(to), Kind::Soa { .. }) {
+                    let long = self.types.prim(Prim::I64);
+                    return self.element_of_soa((val, to, is_const), (zero, long), [span; 2]);
+                }
                 Ok(Value::Place(Variable { address: self.w.op(Op::Lea, &[val, zero]), ty: to, is_const }))
             }
             Kind::VaryingPointer { to, is_const, n } => {
                 self.complete(to, span)?;
                 let at = At::Addresses(val);
-                Ok(Value::Lanes(Lanes { at, n, base: to, fields: Vec::new(), ty: to, is_const }))
+                if matches!(self.types.kind(to), Kind::Soa { .. }) {
+                    return Err(Self::no_pointer_into_soa(span));
+                }
+                Ok(Value::Lanes(Lanes { at, n, base: to, steps: Vec::new(), minor: None, ty: to, is_const }))
             }
             _ => Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a pointer"))),
         }
@@ -304,6 +339,15 @@ impl<'s> Lowerer<'s, '_> {
                 if let Kind::Array(of, length) | Kind::Short(of, length) = *self.types.kind(lanes.ty) =>
             {
                 return self.element_of_lanes(lanes, (of, length), index, span);
+            }
+            Value::Soa(place) if let Kind::Array(of, _) | Kind::Short(of, _) = *self.types.kind(place.ty) => {
+                let number = self.index(index, of_index)?;
+                if self.types.lanes(index.1).is_some() {
+                    let what = "indices in each lane into an array of one element of a `soa<n>` value";
+                    let hint = "copy the array to a variable";
+                    return Err(Box::new(limitation::not_supported(span, what, hint)));
+                }
+                return Ok(self.part_of_soa(place, number, of));
             }
             value => value,
         };
@@ -335,13 +379,17 @@ impl<'s> Lowerer<'s, '_> {
             }
         };
         self.w.set_origin(span);
+        if matches!(self.types.kind(to), Kind::Soa { .. }) {
+            return self.element_of_soa((address, to, is_const), index, [span, of_index]);
+        }
         Ok(match lanes {
             None => Value::Place(Variable { address: self.w.op(Op::Lea, &[address, n]), ty: to, is_const }),
             Some(lanes) => Value::Lanes(Lanes {
                 at: At::Index(address, n),
                 n: lanes,
                 base: to,
-                fields: Vec::new(),
+                steps: Vec::new(),
+                minor: None,
                 ty: to,
                 is_const,
             }),
@@ -351,14 +399,18 @@ impl<'s> Lowerer<'s, '_> {
     /// An element of each lane's array.
     fn element_of_lanes(
         &mut self,
-        mut lanes: Lanes,
+        lanes: Lanes,
         (of, length): (Ty, u64),
         index: (Val, Ty),
         span: Span,
     ) -> Lowered<Value> {
         if let Some(number) = self.w.as_lit(index.0).filter(|n| *n < length) {
-            lanes.fields.push(number);
-            return Ok(Value::Lanes(Lanes { ty: of, ..lanes }));
+            return Ok(Value::Lanes(self.part_of_lanes(lanes, Step::Field(number), of)));
+        }
+        if lanes.minor.is_some() {
+            let numbers = self.numbers(Prim::I64, Some(lanes.n));
+            let index = self.convert(index, numbers, span)?;
+            return Ok(Value::Lanes(self.part_of_lanes(lanes, Step::Lane(index), of)));
         }
         let (val, _) = self.address_of_lanes(&lanes, span)?;
         let ty = self.types.pointer(of, lanes.is_const);
@@ -380,6 +432,9 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_type::mismatch(span, &self.types.show(pointer.1), "a pointer")));
         };
         self.complete(to, span)?;
+        if matches!(self.types.kind(to), Kind::Soa { .. }) {
+            return Err(Self::no_pointer_into_soa(span));
+        }
         let mut n = self.index(index, span)?;
         if is_back {
             let ir = self.w.ty(n);
@@ -414,7 +469,10 @@ impl<'s> Lowerer<'s, '_> {
             Unary::AddressOf => {
                 let place = match self.expression(operand)? {
                     Value::Place(place) => place,
-                    Value::Plain(..) => return Err(Box::new(sierra_type::no_place(operand.span, "`&`"))),
+                    Value::Plain(..) | Value::Parts(..) => {
+                        return Err(Box::new(sierra_type::no_place(operand.span, "`&`")));
+                    }
+                    Value::Soa(_) => return Err(Self::no_pointer_into_soa(span)),
                     Value::Lanes(lanes) => {
                         let (val, ty) = self.address_of_lanes(&lanes, span)?;
                         return Ok(Value::Plain(val, ty));
@@ -599,7 +657,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn field(&mut self, value: Value, name: Name<'s>, span: Span) -> Lowered<Value> {
-        let (Value::Plain(_, ty) | Value::Place(Variable { ty, .. }) | Value::Lanes(Lanes { ty, .. })) = value;
+        let ty = value.ty();
         if ty == Types::ERROR {
             return Ok(value);
         }
@@ -617,7 +675,7 @@ impl<'s> Lowerer<'s, '_> {
                     self.mem(span)?;
                     Variable { address: self.slot(val), ty: ty_of_all, is_const: true }
                 }
-                Value::Lanes(_) => {
+                _ => {
                     let hint = "read the union of a lane";
                     return Err(Box::new(limitation::not_supported(span, "unions at addresses of each lane", hint)));
                 }
@@ -630,10 +688,13 @@ impl<'s> Lowerer<'s, '_> {
             Value::Place(Variable { address, is_const, .. }) => {
                 Value::Place(Variable { address: self.part(address, number as u64), ty, is_const })
             }
-            Value::Lanes(mut lanes) => {
-                lanes.fields.push(number as u64);
-                Value::Lanes(Lanes { ty, ..lanes })
+            Value::Lanes(lanes) => Value::Lanes(self.part_of_lanes(lanes, Step::Field(number as u64), ty)),
+            Value::Soa(place) => {
+                let number = self.w.lit_i64(number as i64);
+                self.part_of_soa(place, number, ty)
             }
+            // Parts of short vectors, which have no fields.
+            Value::Parts(..) => value,
         })
     }
 

@@ -29,7 +29,7 @@ impl<'s> Lowerer<'s, '_> {
                     // What only pointers lead to may come later.
                     open.insert(0, (to, false));
                 }
-                Kind::Array(of, _) => open.push((of, false)),
+                Kind::Array(of, _) | Kind::Soa { block: of, .. } => open.push((of, false)),
                 Kind::Short(..) if seen.insert(ty) => structs.push(ty),
                 Kind::Struct(_) if seen.insert(ty) => {
                     open.push((ty, true));
@@ -136,6 +136,7 @@ impl<'s> Lowerer<'s, '_> {
                 }
             }
             Kind::Array(of, n) => self.c_declaration(of, &format!("{name}[{n}]")),
+            Kind::Soa { block, .. } => self.c_declaration(block, name),
             Kind::Struct(_) => {
                 let is_union = self.types.as_struct(ty).is_some_and(|s| s.is_union);
                 with(&format!("{} {}", if is_union { "union" } else { "struct" }, self.c_name(ty)))

@@ -224,6 +224,7 @@ impl<'s> Lowerer<'s, '_> {
                 let parts: Vec<Val> = fields.into_iter().map(|ty| self.zero(ty)).collect();
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
+            Kind::Soa { block, .. } => self.zero(block),
             Kind::Error | Kind::Void | Kind::Reference { .. } => self.w.unit(),
         }
     }

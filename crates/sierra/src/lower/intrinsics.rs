@@ -45,6 +45,11 @@ pub(super) fn is_lane_by_lane(name: &str) -> bool {
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn intrinsic(&mut self, name: Name<'s>, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         if self.is_ispc
+            && let Some(found) = self.of_elements_each(name, args, span)?
+        {
+            return Ok(found);
+        }
+        if self.is_ispc
             && let Some(found) = self.library(name, args, span)?
         {
             return Ok(found);

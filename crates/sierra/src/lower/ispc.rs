@@ -6,7 +6,7 @@
 //! **`foreach`** goes through its last range a gang at a time, with all lanes active whatever they were outside. Its body is lowered twice: for whole gangs,
 //! whose accesses lie side by side, and for what is left of the range.
 //!
-//! **Tasks** run at `launch`, in a parallel loop that ends there: nothing is left for `sync` to wait for.
+//! **Tasks** are in `tasks.rs`.
 
 use super::*;
 
@@ -21,12 +21,19 @@ pub(super) fn macros(gang: u32) -> Vec<(&'static str, &'static str)> {
         ("PI", "3.1415926535"),
         ("ISPC_POINTER_SIZE", "64"),
         ("ISPC_MAJOR_VERSION", "1"),
-        ("ISPC_MINOR_VERSION", "0"),
+        ("ISPC_MINOR_VERSION", "24"),
+        ("TARGET_ELEMENT_WIDTH", "4"),
         ("ISPC_UINT_IS_DEFINED", "1"),
         ("ISPC_FP16_SUPPORTED", "1"),
         ("ISPC_FP64_SUPPORTED", "1"),
         ("ISPC_LLVM_INTRINSICS_ENABLED", "0"),
     ];
+    // What such a gang is on processors of today.
+    found.push(match gang {
+        0..=4 => ("ISPC_TARGET_SSE4", "1"),
+        5..=8 => ("ISPC_TARGET_AVX2", "1"),
+        _ => ("ISPC_TARGET_AVX512SKX", "1"),
+    });
     if let Some(width) = WIDTHS.iter().find(|w| w.parse() == Ok(gang)) {
         found.push(("TARGET_WIDTH", width));
     }
@@ -196,7 +203,7 @@ impl<'s> Lowerer<'s, '_> {
         let lane = self.w.op(Op::Insert, &[none, i, on]);
         let rest = self.w.op(Op::Insert, &[mask, i, off]);
         self.store(open, rest, span)?;
-        let left = self.region(n, lane, |l| l.within(body, true, true, |l| l.reported(body)))?;
+        let left = self.turn(n, lane, body, span)?;
         if let Some(mode) = self.mode {
             let (outer, left) = (self.load(mode.mask, span)?, self.load(left, span)?);
             let others = self.other_lanes(lane);
@@ -330,6 +337,7 @@ impl<'s> Lowerer<'s, '_> {
             region: Some(next),
             continued,
             is_foreach: true,
+            is_turn: false,
         });
         self.scopes.push(FxHashMap::default());
         self.is_in_foreach = true;
@@ -341,98 +349,6 @@ impl<'s> Lowerer<'s, '_> {
         self.scopes.pop();
         self.targets.pop();
         done
-    }
-
-    // Tasks.
-
-    pub(super) fn launch(
-        &mut self,
-        counts: &[Expr<'s>],
-        name: Name<'s>,
-        args: &[Expr<'s>],
-        span: Span,
-    ) -> Lowered<(Val, Ty)> {
-        let Some(Entity::Functions(set)) = self.find(name.text) else {
-            return Err(Box::new(sierra_name::error(name.span, name.text)));
-        };
-        let of_task = |l: &Self, id: usize| {
-            let f = &l.functions[id];
-            f.is_task && f.params.len() == args.len() + TASK.len()
-        };
-        let Some(id) = overloads::functions(&self.sets[set]).find(|&id| of_task(self, id)) else {
-            let found = format!("`{}`", name.text);
-            let expected = format!("a `task` with {} parameters", args.len());
-            return Err(Box::new(sierra_type::mismatch(name.span, &found, &expected)));
-        };
-        if counts.len() > 3 {
-            return Err(Box::new(sierra_type::arguments(span, counts.len(), 3, Span::NONE)));
-        }
-        let int = self.types.prim(Prim::I32);
-        let mut numbers = Vec::new();
-        for count in counts {
-            let found = self.value(count)?;
-            numbers.push(self.convert(found, int, count.span)?);
-        }
-        numbers.resize_with(3, || self.w.lit_i32(1));
-        let callee = self.callee(id);
-        let mut vals = Vec::new();
-        for (arg, &ty) in args.iter().zip(&callee.params) {
-            vals.push(match *self.types.kind(ty) {
-                Kind::Reference { to, is_const } => self.referred(arg, to, is_const)?,
-                _ => {
-                    let found = self.value_for(arg, ty)?;
-                    self.convert(found, ty, arg.span)?
-                }
-            });
-        }
-        self.mem(span)?;
-        self.w.set_origin(span);
-        if !self.is_reached() {
-            return Ok((self.w.unit(), Types::VOID));
-        }
-        let (mem, long) = (self.w.types.mem(), self.w.types.i64());
-        let next_ty = self.w.types.cn(&[mem]);
-        let range_ty = self.w.types.cn(&[mem, long, long, next_ty]);
-        let range = self.w.declare("tasks", range_ty, &["m", "lo", "hi", "ret"]);
-        let [_, lo, hi, ret] = *self.w.params(range) else { return Ok((self.w.unit(), Types::VOID)) };
-        let before = self.cur.take();
-        self.reached.insert(range);
-        self.go_on_in(range);
-        let number = self.slot(lo);
-        let (test, inner, after) = (self.block("test"), self.block("task"), self.block("after"));
-        self.jump(test, &[]);
-        self.go_on_in(test);
-        let i = self.load(number, span)?;
-        let goes_on = self.w.op(Op::Lt, &[i, hi]);
-        self.branch(goes_on, inner, after);
-        self.go_on_in(inner);
-        let ir = self.w.types.i32();
-        let task = self.w.op_ty(Op::Cast, ir, &[i]);
-        let row = self.w.op(Op::Div, &[task, numbers[0]]);
-        let of_task = [
-            self.w.op(Op::Rem, &[task, numbers[0]]),
-            self.w.op(Op::Rem, &[row, numbers[1]]),
-            self.w.op(Op::Div, &[row, numbers[1]]),
-        ];
-        let all = vals.into_iter().chain(of_task).chain(numbers.iter().copied()).collect();
-        self.call_with(&callee, all, span)?;
-        let one = self.w.lit_i64(1);
-        let i = self.w.op(Op::Add, &[i, one]);
-        self.store(number, i, span)?;
-        self.jump(test, &[]);
-        self.go_on_in(after);
-        self.end(ret, &[]);
-        self.cur = before;
-        let plane = self.w.op(Op::Mul, &[numbers[0], numbers[1]]);
-        let count = self.w.op(Op::Mul, &[plane, numbers[2]]);
-        let count = self.w.op_ty(Op::Cast, long, &[count]);
-        let next = self.block("launched");
-        let (threads, from) = (self.w.lit_i32(0), self.w.lit_i64(0));
-        let callee = self.w.builtin(Builtin::Parallel);
-        let (range, next_val) = (self.w.cont_val(range), self.w.cont_val(next));
-        self.end(callee, &[threads, from, count, range, next_val]);
-        self.go_on_in(next);
-        Ok((self.w.unit(), Types::VOID))
     }
 
     // Memory.

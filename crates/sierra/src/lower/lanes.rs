@@ -268,8 +268,14 @@ impl<'s> Lowerer<'s, '_> {
                     self.w.op_ty(Op::Bitcast, pointer, &[bits])
                 }
             };
-            for &field in &lanes.fields {
-                address = self.part(address, field);
+            for &step in &lanes.steps {
+                address = match step {
+                    Step::Field(field) => self.part(address, field),
+                    Step::Lane(numbers) => {
+                        let own = self.w.op(Op::Extract, &[numbers, number]);
+                        self.w.op(Op::Lea, &[address, own])
+                    }
+                };
             }
             if let Some((active, nobody)) = nobody {
                 let is_active = self.w.op(Op::Extract, &[active, number]);
@@ -293,7 +299,7 @@ impl<'s> Lowerer<'s, '_> {
                 let pointer = self.types.pointer(ty, is_const);
                 let (address, lanes) = (self.retyped(place.address, pointer), self.with_lanes(pointer, n, e.span)?);
                 let at = At::Addresses(self.broadcast(address, pointer, lanes));
-                Ok(Lanes { at, n, base: ty, fields: Vec::new(), ty, is_const })
+                Ok(Lanes { at, n, base: ty, steps: Vec::new(), minor: None, ty, is_const })
             }
             Value::Place(Variable { is_const: true, .. }) | Value::Lanes(Lanes { is_const: true, .. })
                 if found == ty =>
@@ -318,6 +324,9 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The pointers to places of each lane.
     pub(super) fn address_of_lanes(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
+        if lanes.minor.is_some() || lanes.steps.iter().any(|s| matches!(s, Step::Lane(_))) {
+            return Err(Self::no_pointer_into_soa(span));
+        }
         let is_own = self.is_ispc && matches!(self.types.kind(lanes.ty), Kind::Varying(..));
         if self.types.is_varying(lanes.ty) && !is_own {
             let hint = "take a pointer to all lanes: `&a[0]`";
@@ -339,7 +348,8 @@ impl<'s> Lowerer<'s, '_> {
         };
         let mut ty = self.types.ir(lanes.base, self.w);
         let mut bytes = 0u64;
-        for &field in &lanes.fields {
+        for &step in &lanes.steps {
+            let Step::Field(field) = step else { continue };
             bytes = bytes.wrapping_add(layout::offset(&self.w.types, ty, field).unwrap_or(0));
             ty = self.w.types.part(ty, field).unwrap_or(ty);
         }
@@ -409,6 +419,14 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn gather(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
         let ty = self.with_lanes(lanes.ty, lanes.n, span)?;
         self.same_mode(lanes.n, span)?;
+        if lanes.minor.is_some() {
+            let mut vals = Vec::new();
+            for (i, part) in self.soa_parts(lanes.ty, span)?.into_iter().enumerate() {
+                let place = self.part_of_lanes(lanes.clone(), Step::Field(i as u64), part);
+                vals.push(self.gather(&place, span)?.0);
+            }
+            return Ok((self.of_parts(&vals, ty), ty));
+        }
         if self.n_parts(lanes.ty) > MAX_BLENDED {
             let hint = "read the elements one by one";
             let what = "structs with long arrays at addresses of each lane";
@@ -435,6 +453,14 @@ impl<'s> Lowerer<'s, '_> {
 
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
     pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
+        if lanes.minor.is_some() {
+            for (i, part) in self.soa_parts(lanes.ty, span)?.into_iter().enumerate() {
+                let place = self.part_of_lanes(lanes.clone(), Step::Field(i as u64), part);
+                let (val, ty) = (self.w.extract(val, i as u64), self.with_lanes(part, lanes.n, span)?);
+                self.scatter(&place, val, ty, span)?;
+            }
+            return Ok(());
+        }
         let is_varying = self.types.is_varying(lanes.ty);
         if is_varying
             && self.is_ispc
@@ -447,7 +473,7 @@ impl<'s> Lowerer<'s, '_> {
             };
             for (i, part) in parts.into_iter().enumerate() {
                 let mut place = lanes.clone();
-                place.fields.push(i as u64);
+                place.steps.push(Step::Field(i as u64));
                 place.ty = part;
                 let val = self.w.extract(val, i as u64);
                 self.scatter(&place, val, part, span)?;
@@ -460,7 +486,7 @@ impl<'s> Lowerer<'s, '_> {
         {
             for i in 0..n {
                 let mut place = lanes.clone();
-                place.fields.push(i);
+                place.steps.push(Step::Field(i));
                 place.ty = of;
                 let (val, ty) =
                     (self.w.extract(val, i), if let Kind::Array(ty, _) = *self.types.kind(ty) { ty } else { of });
@@ -522,7 +548,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     /// The values that a value is made of.
-    fn n_parts(&self, ty: Ty) -> u64 {
+    pub(super) fn n_parts(&self, ty: Ty) -> u64 {
         match *self.types.kind(ty) {
             Kind::Array(of, n) | Kind::Short(of, n) => n.saturating_mul(self.n_parts(of)),
             Kind::Struct(_) => {

@@ -41,9 +41,10 @@ const UNARY: [(&str, Op); 25] = [
 const BINARY: [(&str, Op); 3] = [("pow", Op::Pow), ("atan2", Op::Atan2), ("copysign", Op::Copysign)];
 
 /// All others.
-const NAMES: [&str; 86] = [
+const NAMES: [&str; 91] = [
     "abs",
     "all",
+    "alloca",
     "any",
     "aos_to_soa2",
     "aos_to_soa3",
@@ -56,6 +57,7 @@ const NAMES: [&str; 86] = [
     "avg_up",
     "broadcast",
     "clamp",
+    "cldemote",
     "clock",
     "count_leading_zeros",
     "count_trailing_zeros",
@@ -90,6 +92,7 @@ const NAMES: [&str; 86] = [
     "mod",
     "none",
     "num_cores",
+    "packmask",
     "packed_load_active",
     "packed_store_active",
     "packed_store_active2",
@@ -108,6 +111,7 @@ const NAMES: [&str; 86] = [
     "reduce_equal",
     "reduce_max",
     "reduce_min",
+    "restore_ftz_daz_flags",
     "rotate",
     "round",
     "rsqrt",
@@ -117,6 +121,7 @@ const NAMES: [&str; 86] = [
     "saturating_mul",
     "saturating_sub",
     "select",
+    "set_ftz_daz_flags",
     "shift",
     "shuffle",
     "signbits",
@@ -130,17 +135,108 @@ const NAMES: [&str; 86] = [
     "touch",
 ];
 
+/// Functions of one short vector, or some, that are those of each element.
+const OF_ELEMENTS: [&str; 16] = [
+    "abs",
+    "clamp",
+    "fma",
+    "fmod",
+    "intbits",
+    "floatbits",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "max",
+    "min",
+    "rcp",
+    "rcp_fast",
+    "round",
+    "rsqrt",
+    "rsqrt_fast",
+];
+
 pub(super) fn has(name: &str) -> bool {
     NAMES.contains(&name)
+        || dot_product(name).is_some()
         || UNARY.iter().any(|u| u.0 == name)
         || BINARY.iter().any(|b| b.0 == name)
         || name.starts_with("atomic_")
+}
+
+/// `dot4add_u8i8packed_sat`: the bits of an element, whether those of each word have a sign, and whether the sum saturates.
+fn dot_product(name: &str) -> Option<(u32, [bool; 2], bool)> {
+    let (bits, rest) = match name.split_once("add_")? {
+        ("dot4", rest) => (8, rest),
+        ("dot2", rest) => (16, rest),
+        _ => return None,
+    };
+    let (rest, saturates) = rest.strip_suffix("_sat").map_or((rest, false), |rest| (rest, true));
+    let signs = match rest.strip_suffix("packed")? {
+        "u8u8" | "u16u16" => [false, false],
+        "u8i8" | "u16i16" => [false, true],
+        "i8i8" | "i16i16" | "i16" => [true, true],
+        _ => return None,
+    };
+    (rest.contains('8') == (bits == 8)).then_some((bits, signs, saturates))
 }
 
 /// Sequential consistency, a place in [`nyala_ir::scalar::ORDERS`].
 const ORDER: i32 = 7;
 
 impl<'s> Lowerer<'s, '_> {
+    /// A function of short vectors, element by element. `None`: it is none.
+    pub(super) fn of_elements_each(
+        &mut self,
+        name: Name<'s>,
+        args: &[Expr<'s>],
+        span: Span,
+    ) -> Lowered<Option<(Val, Ty)>> {
+        let word = name.text;
+        let key = |e: &Expr| std::ptr::from_ref(e) as usize;
+        let is_known =
+            OF_ELEMENTS.contains(&word) || UNARY.iter().any(|u| u.0 == word) || BINARY.iter().any(|b| b.0 == word);
+        if !is_known || args.iter().any(|arg| self.given.contains_key(&key(arg))) {
+            return Ok(None);
+        }
+        let mut values = Vec::new();
+        for arg in args {
+            values.push(self.value(arg)?);
+        }
+        let n = values.iter().find_map(|v| self.types.as_short(v.1)).map(|s| s.1);
+        let mut vals = Vec::new();
+        let mut of = Types::ERROR;
+        let mut fault = None;
+        for i in 0..n.unwrap_or(1) {
+            for (arg, &(val, ty)) in args.iter().zip(&values) {
+                let one = match self.types.as_short(ty) {
+                    Some((of, length)) if i < length => (self.w.extract(val, i), of),
+                    _ => (val, ty),
+                };
+                self.given.insert(key(arg), one);
+            }
+            self.w.set_origin(span);
+            match self.intrinsic(name, args, span) {
+                Ok((val, ty)) => {
+                    of = ty;
+                    vals.push(val);
+                }
+                Err(found) => {
+                    fault = Some(found);
+                    break;
+                }
+            }
+        }
+        args.iter().for_each(|arg| _ = self.given.remove(&key(arg)));
+        match (fault, n) {
+            (Some(fault), _) => Err(fault),
+            (None, None) => Ok(vals.first().map(|&val| (val, of))),
+            (None, Some(n)) => {
+                let ty = self.types.short(of, n);
+                Ok(Some((self.of_parts(&vals, ty), ty)))
+            }
+        }
+    }
+
     /// A call of a function of the library. `None`: it has none of this name that the dialect has for itself.
     pub(super) fn library(&mut self, name: Name<'s>, args: &[Expr<'s>], span: Span) -> Lowered<Option<(Val, Ty)>> {
         let word = name.text;
@@ -176,7 +272,28 @@ impl<'s> Lowerer<'s, '_> {
                 self.set_mem(mem);
                 (self.w.unit(), Types::VOID)
             }
-            _ if word.starts_with("prefetch") && has(word) => {
+            "set_ftz_daz_flags" => {
+                self.arguments(args, 0, span)?;
+                (self.w.lit_i32(0), int)
+            }
+            "alloca" => self.alloca(args, span)?,
+            "packmask" => {
+                let values = self.arguments(args, 1, span)?;
+                let holds = self.truth(values[0], args[0].span)?;
+                let from = self.numbers(Prim::Bool, self.types.lanes(values[0].1));
+                let ty = self.numbers(Prim::Bool, Some(n));
+                let holds = self.convert((holds, from), ty, span)?;
+                let active = self.active(span)?;
+                let both = self.w.op(Op::And, &[active, holds]);
+                let word = self.w.types.prim(Prim::U64);
+                let bits = self.w.op_ty(Op::Bits, word, &[both]);
+                let ir = self.w.types.i64();
+                (self.w.op_ty(Op::Cast, ir, &[bits]), long)
+            }
+            _ if let Some(of) = dot_product(word) => self.dot_product(of, args, span)?,
+            _ if (word.starts_with("prefetch") || word == "cldemote" || word == "restore_ftz_daz_flags")
+                && has(word) =>
+            {
                 self.arguments(args, 1, span)?;
                 (self.w.unit(), Types::VOID)
             }
@@ -591,12 +708,79 @@ impl<'s> Lowerer<'s, '_> {
 
     // Numbers.
 
+    /// The same with numbers of 64 bits, which the library computes as code.
+    fn narrow_long(&mut self, word: &str, args: &[Expr<'s>], vals: [Val; 2], ty: Ty, span: Span) -> Lowered<(Val, Ty)> {
+        let text = match word {
+            "avg_up" => "avg_up64",
+            "avg_down" => "avg_down64",
+            "saturating_add" => "saturating_add64",
+            "saturating_sub" => "saturating_sub64",
+            "saturating_mul" => "saturating_mul64",
+            _ => "saturating_div64",
+        };
+        let Some(&(Entity::Functions(set), _)) = self.library.get(text) else {
+            return Err(Box::new(sierra_name::error(span, word)));
+        };
+        let values: Vec<(Value, Span)> =
+            vals.iter().zip(args).map(|(&val, arg)| (Value::Plain(val, ty), arg.span)).collect();
+        let id = self.chosen(set, text, &[], &values, span)?;
+        let callee = self.callee(id);
+        self.call_values(&callee, &values, span)
+    }
+
+    /// Products of parts of words, added to a number.
+    fn dot_product(
+        &mut self,
+        (bits, signs, saturates): (u32, [bool; 2], bool),
+        args: &[Expr<'s>],
+        span: Span,
+    ) -> Lowered<(Val, Ty)> {
+        let values = self.arguments(args, 3, span)?;
+        let lanes = self.lanes_of(&values, span)?;
+        let has_sign = signs[0] || signs[1];
+        let result = self.numbers(if has_sign { Prim::I32 } else { Prim::U32 }, lanes);
+        let [words, wide] = [Prim::U32, Prim::I64].map(|p| self.numbers(p, lanes));
+        let mut sum = self.convert(values[2], result, args[2].span)?;
+        sum = self.convert((sum, result), wide, span)?;
+        let part = |signed: bool| match (bits, signed) {
+            (8, true) => Prim::I8,
+            (8, false) => Prim::U8,
+            (_, true) => Prim::I16,
+            (_, false) => Prim::U16,
+        };
+        let both = [self.convert(values[0], words, args[0].span)?, self.convert(values[1], words, args[1].span)?];
+        for i in 0..32 / bits {
+            let mut factors = Vec::new();
+            for (word, signed) in both.into_iter().zip(signs) {
+                let ir = self.w.ty(word);
+                let by = self.w.lit(ir, (i * bits).into());
+                let word = self.w.op(Op::Shr, &[word, by]);
+                let narrow = self.numbers(part(signed), lanes);
+                let word = self.convert((word, words), narrow, span)?;
+                factors.push(self.convert((word, narrow), wide, span)?);
+            }
+            let product = self.w.op(Op::Mul, &factors);
+            sum = self.w.op(Op::Add, &[sum, product]);
+        }
+        if saturates {
+            let ir = self.w.ty(sum);
+            let most = if has_sign { i64::from(i32::MAX) } else { i64::from(u32::MAX) };
+            let least = if has_sign { i64::from(i32::MIN) } else { 0 };
+            let (most, least) = (self.w.lit(ir, most as u64), self.w.lit(ir, least as u64));
+            sum = self.lesser(true, sum, most, Prim::I64);
+            sum = self.lesser(false, sum, least, Prim::I64);
+        }
+        Ok((self.convert((sum, wide), result, span)?, result))
+    }
+
     /// Means and sums that stay in range, computed with more bits.
     fn narrow(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let (vals, ty, prim) = self.same_numbers(args, 2, span)?;
-        if prim.is_float() || prim.bits() > 32 {
-            let what = format!("`{word}` of numbers of 64 bits");
-            return Err(Box::new(limitation::not_supported(span, &what, "compute with numbers of 32 bits")));
+        if prim.is_float() {
+            return Err(Box::new(sierra_type::operand(span, word, &self.types.show(ty))));
+        }
+        if prim.bits() > 32 {
+            return self.narrow_long(word, args, [vals[0], vals[1]], ty, span);
         }
         let lanes = self.types.lanes(ty);
         let wide = self.numbers(Prim::I64, lanes);

@@ -23,6 +23,9 @@ const PROMOTED: u32 = 1;
 const CONVERTED: u32 = 2;
 const BROADCAST: u32 = 10;
 const EACH_LANE: u32 = 20;
+/// In ISPC's dialect a value for all lanes costs less than a promotion.
+const PROMOTED_OF_ISPC: u32 = 4;
+const BROADCAST_OF_ISPC: u32 = 1;
 
 pub(super) fn functions(set: &[Candidate]) -> impl Iterator<Item = usize> {
     set.iter().filter_map(|c| if let Candidate::Function(id) = *c { Some(id) } else { None })
@@ -56,7 +59,11 @@ impl<'s> Lowerer<'s, '_> {
             [one] => Ok(one.id),
             several => {
                 let places: Vec<Span> = several.iter().map(|f| self.functions[f.id].declared).collect();
-                let found: Vec<String> = args.iter().map(|a| self.types.show(a.0.ty())).collect();
+                let mut found = Vec::new();
+                for arg in args {
+                    let ty = self.value_type(&arg.0);
+                    found.push(self.types.show(ty));
+                }
                 Err(Box::new(sierra_type::overloads(span, name, &found, &places)))
             }
         }
@@ -113,11 +120,19 @@ impl<'s> Lowerer<'s, '_> {
         Ok(!self.fitting(set, of, args, span)?.is_empty())
     }
 
+    /// The type that a value has when it is read.
+    pub(super) fn value_type(&mut self, value: &Value) -> Ty {
+        match value {
+            Value::Lanes(lanes) => self.types.varying(lanes.ty, lanes.n, self.w).unwrap_or(lanes.ty),
+            value => value.ty(),
+        }
+    }
+
     /// How far an argument is from a parameter. `None`: it is none.
     fn rank(&mut self, arg: &Value, to: Ty) -> Option<u32> {
         let is_zero = |l: &Self| matches!(arg, Value::Plain(val, _) if l.w.as_lit(*val) == Some(0));
         let is_zero = is_zero(self);
-        let from = arg.ty();
+        let from = self.value_type(arg);
         if let Kind::Reference { to, is_const } = *self.types.kind(to) {
             return match arg {
                 Value::Place(place) if place.ty == to && (is_const || !place.is_const) => {
@@ -141,7 +156,8 @@ impl<'s> Lowerer<'s, '_> {
         match (self.types.lanes(from), self.types.lanes(to)) {
             (None, Some(_)) => {
                 let lane = self.types.lane(to);
-                return self.rank_of_types(from, lane, is_zero).map(|rank| rank + BROADCAST);
+                let cost = if self.is_ispc { BROADCAST_OF_ISPC } else { BROADCAST };
+                return self.rank_of_types(from, lane, is_zero).map(|rank| rank + cost);
             }
             (Some(_), None) => {
                 self.mode.filter(|m| m.is_real() && !self.is_ispc)?;
@@ -164,7 +180,8 @@ impl<'s> Lowerer<'s, '_> {
             (Kind::Prim(_), Kind::Short(b, _)) => self.rank_of_types(from, b, false).map(|rank| rank + CONVERTED),
             (Kind::Prim(a), Kind::Prim(b)) => {
                 let is_promotion = self.promoted(a) == b || a == Prim::F32 && b == Prim::F64;
-                Some(if is_promotion { PROMOTED } else { CONVERTED })
+                let cost = if is_promotion { PROMOTED } else { CONVERTED };
+                Some(if self.is_ispc { cost * PROMOTED_OF_ISPC } else { cost })
             }
             (Kind::Pointer { .. } | Kind::Function(_), Kind::Prim(Prim::Bool)) => Some(CONVERTED + 1),
             (Kind::Prim(Prim::I32), Kind::Pointer { .. } | Kind::Function(_)) if is_zero => Some(CONVERTED),

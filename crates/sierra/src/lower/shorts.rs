@@ -90,7 +90,7 @@ impl<'s> Lowerer<'s, '_> {
         Ok((self.of_elements(&vals, ty), ty))
     }
 
-    /// `v.x`, or `v.zyx`, which is no place.
+    /// `v.x`, or `v.zyx`.
     pub(super) fn component(&mut self, value: Value, (of, n): (Ty, u64), name: Name<'s>, span: Span) -> Lowered<Value> {
         let number = |c: char| NAMES.iter().find_map(|names| names.find(c)).filter(|at| (*at as u64) < n);
         let numbers: Option<Vec<usize>> = name.text.chars().map(number).collect();
@@ -103,11 +103,23 @@ impl<'s> Lowerer<'s, '_> {
                 Value::Place(Variable { address, is_const, .. }) => {
                     Value::Place(Variable { address: self.part(address, number as u64), ty: of, is_const })
                 }
-                Value::Lanes(mut lanes) => {
-                    lanes.fields.push(number as u64);
-                    Value::Lanes(Lanes { ty: of, ..lanes })
+                Value::Lanes(lanes) => Value::Lanes(self.part_of_lanes(lanes, Step::Field(number as u64), of)),
+                Value::Soa(place) => {
+                    let number = self.w.lit_i64(number as i64);
+                    self.part_of_soa(place, number, of)
                 }
+                Value::Parts(mut places, _) => places.swap_remove(number),
             });
+        }
+        if !matches!(value, Value::Plain(..)) {
+            // Places of their own.
+            let mut places = Vec::new();
+            for c in name.text.char_indices() {
+                let one = Name { text: &name.text[c.0..c.0 + 1], ..name };
+                places.push(self.component(value.clone(), (of, n), one, span)?);
+            }
+            let ty = self.types.short(of, places.len() as u64);
+            return Ok(Value::Parts(places, ty));
         }
         let (val, ty) = self.read(value, span)?;
         let of = self.types.as_short(ty).map_or(of, |s| s.0);

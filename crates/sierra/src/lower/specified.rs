@@ -8,6 +8,9 @@ impl<'s> Lowerer<'s, '_> {
         if let Some(n) = &specifier.short {
             ty = self.short_vector(ty, n, specifier.span)?;
         }
+        if let Some(n) = specifier.words.soa {
+            ty = self.soa_type(ty, n, specifier.span)?;
+        }
         if specifier.words.is_uniform {
             ty = self.types.lane(ty);
         }

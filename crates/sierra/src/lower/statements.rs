@@ -70,7 +70,9 @@ impl<'s> Lowerer<'s, '_> {
             StatementKind::ForEachLane(name, body) => self.scoped(|l| l.foreach_lane(*name, body, statement.span)),
             StatementKind::Unmasked(body) => self.scoped(|l| l.unmasked(body, statement.span)),
             StatementKind::Delete(pointer) => self.delete(pointer, statement.span),
-            StatementKind::Sync => Ok(()),
+            StatementKind::Sync => self.sync(statement.span),
+            StatementKind::Goto(name) => self.goto(*name),
+            StatementKind::Label(name) => self.label(*name),
             StatementKind::ForEachUnique(name, values, body) => {
                 self.scoped(|l| l.for_each_unique(*name, values, body, statement.span))
             }
@@ -272,7 +274,7 @@ impl<'s> Lowerer<'s, '_> {
         let Some(&target) = target else {
             return Err(Box::new(sierra_syntax::misplaced(span, what, around)));
         };
-        if is_break && target.is_foreach {
+        if is_break && (target.is_foreach || target.is_turn) {
             return Err(Box::new(sierra_syntax::misplaced(span, what, "loop that lanes may leave")));
         }
         let region = self.mode.map(|m| m.end);
@@ -350,6 +352,7 @@ impl<'s> Lowerer<'s, '_> {
             region: None,
             continued: None,
             is_foreach: false,
+            is_turn: false,
         };
         let done = self.in_scalar_mode(|l| {
             l.targets.push(targets);
@@ -388,7 +391,7 @@ impl<'s> Lowerer<'s, '_> {
         let others = self.other_lanes(lanes);
         let rest = self.w.op(Op::And, &[mask, others]);
         self.store(open, rest, span)?;
-        let left = self.region(n, lanes, |l| l.within(body, true, true, |l| l.reported(body)))?;
+        let left = self.turn(n, lanes, body, span)?;
         if let Some(mode) = self.mode {
             // Lanes that have left the body are active no more.
             let (outer, left) = (self.load(mode.mask, span)?, self.load(left, span)?);
@@ -399,6 +402,35 @@ impl<'s> Lowerer<'s, '_> {
         self.jump(test, &[]);
         self.go_on_in(after);
         self.go_on_with_lanes(span)
+    }
+
+    /// The body of a loop that takes lanes in turns. In ISPC's dialect, `continue` ends it.
+    pub(super) fn turn(&mut self, n: u32, lanes: Val, body: &Statement<'s>, span: Span) -> Lowered<Val> {
+        if !self.is_ispc {
+            return self.region(n, lanes, |l| l.within(body, true, true, |l| l.reported(body)));
+        }
+        let none = self.all_lanes(n, false);
+        let continued = self.slot(none);
+        let left = self.region(n, lanes, |l| {
+            let Some(mode) = l.mode else { return Ok(()) };
+            l.targets.push(Targets {
+                after: mode.end,
+                next: Some(mode.end),
+                is_switch: false,
+                is_of_lanes: false,
+                region: Some(mode.end),
+                continued: Some(continued),
+                is_foreach: false,
+                is_turn: true,
+            });
+            let done = l.within(body, true, true, |l| l.reported(body));
+            l.targets.pop();
+            done
+        })?;
+        let (stay, back) = (self.load(left, span)?, self.load(continued, span)?);
+        let all = self.w.op(Op::Or, &[stay, back]);
+        self.store(left, all, span)?;
+        Ok(left)
     }
 
     /// The number of lanes if some may leave a loop one by one, in whose condition there are none: it is lowered twice then, and only the second
@@ -416,13 +448,19 @@ impl<'s> Lowerer<'s, '_> {
         }
         // Loops within it are tried here only.
         self.loops.insert(key, None);
+        let labels = std::mem::take(&mut self.labels);
         let n_faults = self.sink.diagnostics.len();
         let cur = self.cur;
         let unused = self.block("unreached");
         self.go_on_in(unused);
         let around = self.leaving.take();
         let done = self.loop_statement(condition, step, body, tests_first);
-        let found = std::mem::replace(&mut self.leaving, around);
+        let mut found = std::mem::replace(&mut self.leaving, around);
+        self.labels = labels;
+        if let (Some(mode), true) = (self.mode, self.sink.diagnostics.len() > n_faults) {
+            // Lanes leave it that are those of a region.
+            found = Some(mode.n);
+        }
         // All of it is reported the second time.
         drop(done);
         self.sink.diagnostics.truncate(n_faults);
@@ -486,6 +524,7 @@ impl<'s> Lowerer<'s, '_> {
             region,
             continued: continued_at,
             is_foreach: false,
+            is_turn: false,
         });
         let done = self.reported(body);
         self.targets.pop();
@@ -560,6 +599,10 @@ impl<'s> Lowerer<'s, '_> {
         let is_plain = self.is_ispc && of_condition.is_none() && ispc::stays(body);
         let n = match of_condition.or(self.mode.map(|m| m.n)) {
             _ if is_plain => None,
+            // `goto` leads out of a loop that lanes don't leave one by one.
+            Some(_) if self.has_jumps && of_condition.is_none() => {
+                self.lanes_that_leave(condition, step, body, tests_first)
+            }
             Some(n) => Some(n),
             None => self.lanes_that_leave(condition, step, body, tests_first),
         };
@@ -582,6 +625,7 @@ impl<'s> Lowerer<'s, '_> {
             region: self.mode.map(|m| m.end),
             continued: None,
             is_foreach: false,
+            is_turn: false,
         });
         let done = self.within(body, true, false, |l| l.scoped(|l| l.statement(body)));
         self.targets.pop();
@@ -661,6 +705,7 @@ impl<'s> Lowerer<'s, '_> {
             region,
             continued: None,
             is_foreach: false,
+            is_turn: false,
         });
         let mut labels = labels.into_iter();
         let done = self.scoped(|l| {
@@ -742,6 +787,7 @@ impl<'s> Lowerer<'s, '_> {
             region,
             continued: None,
             is_foreach: false,
+            is_turn: false,
         });
         // What stands before the first label never runs.
         self.jump(blocks[0], &[]);

@@ -106,6 +106,7 @@ impl<'s> Lowerer<'s, '_> {
                 }),
                 Item::Declaration(d) => self.global_declaration(d),
                 Item::Template(t) => self.declare_template(t),
+                Item::Specialization(s) => self.specialization(s),
             };
             self.report(done);
         }
@@ -242,17 +243,7 @@ impl<'s> Lowerer<'s, '_> {
         let template = self.templates.all[at].clone();
         let Templated::Function(function) = &template.of else { return Ok(None) };
         let Some(params) = &function.declarator.params else { return Ok(None) };
-        if params.len() != args.len() || of.len() > template.params.len() {
-            return Ok(None);
-        }
-        let mut bound: Vec<Option<Arg>> = self.arguments_of(&template, of)?.into_iter().map(Some).collect();
-        bound.resize(template.params.len(), None);
-        for ((specifier, declarator), arg) in params.iter().zip(args) {
-            if !self.deduce(&template, specifier, declarator, arg.0.clone(), &mut bound) {
-                return Ok(None);
-            }
-        }
-        let Some(found) = bound.into_iter().collect::<Option<Vec<Arg>>>() else { return Ok(None) };
+        let Some(found) = self.arguments_found(&template, of, args)? else { return Ok(None) };
         let key = (at, found.clone());
         if let Some(&known) = self.templates.functions.get(&key) {
             return Ok(Some(known));
@@ -296,6 +287,77 @@ impl<'s> Lowerer<'s, '_> {
         Ok(Some(id))
     }
 
+    /// The code of a template for some arguments, which are written or those that the parameters show.
+    pub(super) fn specialization(&mut self, of: &Specialization<'s>) -> Lowered<()> {
+        let function = &of.function;
+        let (Some(name), Some(params)) = (function.declarator.name, &function.declarator.params) else { return Ok(()) };
+        let base = self.specified(&function.specifier)?;
+        let (signature, names) =
+            self.signature_type(function.storage, base, &function.specifier, &function.declarator, params)?;
+        let Some(Entity::Functions(set)) = self.find(name.text) else {
+            return Err(Box::new(sierra_name::error(name.span, name.text)));
+        };
+        // Each parameter as the value that an argument of its type is.
+        let mut values = Vec::new();
+        for &ty in &signature.params {
+            let (to, is_place) =
+                if let Kind::Reference { to, .. } = *self.types.kind(ty) { (to, true) } else { (ty, false) };
+            let zero = self.zero(to);
+            let place = Variable { address: zero, ty: to, is_const: false };
+            values.push((if is_place { Value::Place(place) } else { Value::Plain(zero, to) }, name.span));
+        }
+        let candidates = self.sets[set].clone();
+        for at in
+            candidates.iter().filter_map(|c| if let overloads::Candidate::Template(at) = *c { Some(at) } else { None })
+        {
+            let template = self.templates.all[at].clone();
+            let Some(args) = self.arguments_found(&template, &of.args, &values)? else { continue };
+            let Templated::Function(general) = &template.of else { continue };
+            let Some(of_general) = &general.declarator.params else { continue };
+            let scope = self.bound(&template, &args);
+            let expected = self.in_scope(scope, |l| {
+                let base = l.specified(&general.specifier)?;
+                l.signature_type(general.storage, base, &general.specifier, &general.declarator, of_general)
+            });
+            if expected.is_ok_and(|e| e.0.params != signature.params || e.0.result != signature.result) {
+                continue;
+            }
+            if let Some(&known) = self.templates.functions.get(&(at, args.clone())) {
+                return Err(Box::new(sierra_name::twice(name.span, name.text, self.functions[known].declared)));
+            }
+            let shown = self.shown(name.text, &args);
+            let id = self.new_function(&shown, name.span, signature, &names, true);
+            self.note_ispc(id, function.storage, &function.specifier, params);
+            self.templates.functions.insert((at, args), id);
+            let source = Source::Function(function.clone());
+            self.templates.waiting.push_back(Waiting { source, id, chain: Vec::new() });
+            return Ok(());
+        }
+        Err(Box::new(sierra_type::no_template(name.span, name.text)))
+    }
+
+    /// What the parameters of a template are for these arguments. `None`: something else, or not all are known.
+    fn arguments_found(
+        &mut self,
+        template: &Template<'s>,
+        of: &[TemplateArg<'s>],
+        args: &[(Value, Span)],
+    ) -> Lowered<Option<Vec<Arg>>> {
+        let Templated::Function(function) = &template.of else { return Ok(None) };
+        let Some(params) = &function.declarator.params else { return Ok(None) };
+        if params.len() != args.len() || of.len() > template.params.len() {
+            return Ok(None);
+        }
+        let mut bound: Vec<Option<Arg>> = self.arguments_of(template, of)?.into_iter().map(Some).collect();
+        bound.resize(template.params.len(), None);
+        for ((specifier, declarator), arg) in params.iter().zip(args) {
+            if !self.deduce(template, specifier, declarator, arg.0.clone(), &mut bound) {
+                return Ok(None);
+            }
+        }
+        Ok(bound.into_iter().collect())
+    }
+
     /// Finds what a parameter says of the template's parameters. `false`: it contradicts what is known.
     fn deduce(
         &mut self,
@@ -309,7 +371,7 @@ impl<'s> Lowerer<'s, '_> {
         if declarator.function.is_some() {
             return true;
         }
-        let mut ty = arg.ty();
+        let mut ty = self.value_type(&arg);
         if let (Kind::Array(of, _), Value::Place(place), false) =
             (self.types.kind(ty).clone(), &arg, declarator.is_reference)
         {
@@ -342,6 +404,14 @@ impl<'s> Lowerer<'s, '_> {
         }
         let SpecifierKind::Named(name, args) = &specifier.kind else { return true };
         if args.is_empty() {
+            // `uniform T` says nothing of whether `T` has lanes: it has, as in `f<int>`.
+            if self.is_ispc
+                && specifier.words.is_uniform
+                && number(name.text).is_some()
+                && let Some(varying) = self.types.varying(ty, self.gang, self.w)
+            {
+                ty = varying;
+            }
             // Of a type with lanes and one without, the first is meant.
             let lane = Arg::Type(self.types.lane(ty));
             let at = number(name.text);

@@ -108,7 +108,7 @@ impl<'s> Uses<'s> {
                 self.loop_of(None, None, body);
             }
             StatementKind::Delete(e) => self.expr(e),
-            StatementKind::Sync => {}
+            StatementKind::Sync | StatementKind::Goto(_) | StatementKind::Label(_) => {}
             StatementKind::Scalar(_, body)
             | StatementKind::ForEachActive(_, _, body)
             | StatementKind::ForEachLane(_, body)
@@ -195,9 +195,9 @@ impl<'s> Uses<'s> {
                 new.count.iter().for_each(|e| self.expr(e));
                 new.init.iter().for_each(|init| self.init(init));
             }
-            ExprKind::Launch(counts, _, args) => {
-                counts.iter().for_each(|e| self.expr(e));
-                self.exposing(|u| args.iter().for_each(|e| u.expr(e)));
+            ExprKind::Launch(launch) => {
+                launch.counts.iter().for_each(|e| self.expr(e));
+                self.exposing(|u| launch.args.iter().for_each(|e| u.expr(e)));
             }
             _ => {}
         }

@@ -90,6 +90,15 @@ impl<'s> Parser<'s> {
                 ..Declarator::at(span)
             });
         }
+        if self.is_ispc && self.is("(") && self.ahead(1).text == "&" && self.ahead(3).text == ")" {
+            // `(&a)[n]`: a reference to an array.
+            self.pos += 2;
+            let name = Some(self.name("a name")?);
+            self.expect(")")?;
+            let lengths = self.lengths()?;
+            let span = self.since(start);
+            return Ok(Declarator { pointers, is_reference: true, name, lengths, rates, ..Declarator::at(span) });
+        }
         let has_name = self.token().kind == Kind::Name && !self.is_keyword(self.token().text);
         let name = if self.is("operator") {
             Some(self.operator()?)
@@ -101,15 +110,20 @@ impl<'s> Parser<'s> {
         let mut params = None;
         if name.is_some() && self.eat("(") {
             params = Some(self.params()?);
-            self.attributes()?;
         }
+        let lengths = self.lengths()?;
+        let span = self.since(start);
+        Ok(Declarator { pointers, is_reference, reference_lanes, name, params, lengths, rates, ..Declarator::at(span) })
+    }
+
+    /// `[n]`, from the left.
+    fn lengths(&mut self) -> Parsed<Vec<Option<Expr<'s>>>> {
         let mut lengths = Vec::new();
         while self.eat("[") {
             lengths.push(if self.is("]") { None } else { Some(self.choice()?) });
             self.expect("]")?;
         }
-        let span = self.since(start);
-        Ok(Declarator { pointers, is_reference, reference_lanes, name, params, lengths, rates, ..Declarator::at(span) })
+        Ok(lengths)
     }
 
     /// `operator+` as a name.

@@ -6,6 +6,7 @@
 //! leave it open. What a pointer leads to has none, the pointer itself is as a variable is.
 
 use super::*;
+use crate::diagnostics::sierra_lanes;
 
 /// Words that are no names. Those of Sierra and C++ that are missing may be names.
 const KEYWORDS: [&str; 25] = [
@@ -68,11 +69,49 @@ const NUMBERS: [(&str, Prim); 5] = [
     ("uintptr_t", Prim::U64),
 ];
 
+/// Limit on the elements that lie side by side.
+const MAX_SOA: u32 = 64;
+
+/// Tokens without attributes, `__attribute__((…))` and `__declspec(…)`, which change nothing.
+pub(super) fn without_attributes(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
+    let is_attribute = |t: &Token| t.kind == Kind::Name && matches!(t.text, "__attribute__" | "__declspec");
+    if !tokens.iter().any(is_attribute) {
+        return tokens;
+    }
+    let mut found = Vec::with_capacity(tokens.len());
+    let mut i = 0;
+    while let Some(token) = tokens.get(i) {
+        let sign = |at: usize| tokens.get(at).filter(|t| t.kind == Kind::Sign).map(|t| t.text);
+        if !is_attribute(token) || sign(i + 1) != Some("(") {
+            found.push(*token);
+            i += 1;
+            continue;
+        }
+        let mut depth = 0;
+        let mut end = i + 1;
+        while end < tokens.len() && tokens[end].kind != Kind::End {
+            depth += match sign(end) {
+                Some("(") => 1,
+                Some(")") => -1,
+                _ => 0,
+            };
+            end += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        // One without an end is an error of the grammar.
+        if depth != 0 {
+            found.push(*token);
+            end = i + 1;
+        }
+        i = end;
+    }
+    found
+}
+
 pub(super) fn begins_type(word: &str) -> bool {
-    matches!(
-        word,
-        "export" | "task" | "noinline" | "soa" | "__attribute__" | "__declspec" | "__regcall" | "__vectorcall"
-    )
+    matches!(word, "export" | "task" | "noinline" | "soa" | "__regcall" | "__vectorcall")
 }
 
 impl<'s> Parser<'s> {
@@ -101,7 +140,8 @@ impl<'s> Parser<'s> {
         }
         let is_bound_type =
             matches!(&specifier.kind, SpecifierKind::Named(name, _) if self.role(name.text) == Some(Role::BoundType));
-        let is_bound = specifier.words.is_uniform || specifier.varying.is_some() || is_bound_type;
+        let words = specifier.words;
+        let is_bound = words.is_uniform || words.soa.is_some() || specifier.varying.is_some() || is_bound_type;
         let is_void = matches!(specifier.kind, SpecifierKind::Void);
         if let Some(pointer) = declarator.pointers.last_mut() {
             if declarator.function.is_none() && !is_open && !declarator.rates.is_bound {
@@ -135,13 +175,18 @@ impl<'s> Parser<'s> {
             "task" => words.is_task = true,
             "unmasked" => words.is_unmasked = true,
             "noinline" | "__regcall" | "__vectorcall" => {}
-            "__attribute__" | "__declspec" => {
-                self.attributes()?;
-                return Ok(true);
-            }
             "soa" => {
-                let hint = "declare a struct of arrays";
-                return Err(Box::new(limitation::not_supported(token.span, "`soa<n>` types", hint)));
+                self.pos += 1;
+                self.expect("<")?;
+                let at = self.token();
+                let n = at.text.parse().ok().filter(|n: &u32| (2..=MAX_SOA).contains(n) && n.is_power_of_two());
+                let Some(n) = n.filter(|_| at.kind == Kind::Int) else {
+                    return Err(Box::new(sierra_lanes::no_soa(at.span, at.text, MAX_SOA)));
+                };
+                words.soa = Some(n);
+                self.pos += 1;
+                self.expect(">")?;
+                return Ok(true);
             }
             _ => return Ok(false),
         }
@@ -149,32 +194,20 @@ impl<'s> Parser<'s> {
         Ok(true)
     }
 
-    /// `__attribute__((…))`, which changes nothing.
-    pub(super) fn attributes(&mut self) -> Parsed<()> {
-        while self.is_ispc && (self.eat("__attribute__") || self.eat("__declspec")) {
-            self.expect("(")?;
-            let mut depth = 1;
-            while depth > 0 {
-                let token = self.next();
-                match (token.kind, token.text) {
-                    (Kind::End, _) => return Err(self.unexpected("`)`")),
-                    (Kind::Sign, "(") => depth += 1,
-                    (Kind::Sign, ")") => depth -= 1,
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
     // Statements.
 
     pub(super) fn statement_of_ispc(&mut self, token: Token<'s>) -> Parsed<Option<StatementKind<'s>>> {
         if self.ahead(1).text == ":" && !self.is_keyword(token.text) {
-            let hint = "use a loop, `break` and `continue`";
-            return Err(Box::new(limitation::not_supported(token.span, "jumps to labels", hint)));
+            self.pos += 2;
+            return Ok(Some(StatementKind::Label(Name { text: token.text, span: token.span })));
         }
         match token.text {
+            "goto" => {
+                self.pos += 1;
+                let label = self.name("the name of a label")?;
+                self.expect(";")?;
+                return Ok(Some(StatementKind::Goto(label)));
+            }
             "cif" => return self.if_statement().map(Some),
             "cwhile" => {
                 self.pos += 1;
@@ -193,6 +226,7 @@ impl<'s> Parser<'s> {
             "foreach_active" => {
                 self.pos += 1;
                 self.expect("(")?;
+                self.index_type(")")?;
                 let name = self.name("a name for the number of the lane")?;
                 self.expect(")")?;
                 return self.scoped(|p| {
@@ -203,6 +237,8 @@ impl<'s> Parser<'s> {
             "foreach_unique" => {
                 self.pos += 1;
                 self.expect("(")?;
+                self.index_type("in")?;
+                while self.eat("*") || self.eat("uniform") {}
                 let name = self.name("a name for the value")?;
                 self.expect("in")?;
                 let values = self.expression()?;
@@ -263,10 +299,7 @@ impl<'s> Parser<'s> {
         self.expect("(")?;
         let mut dimensions = Vec::new();
         loop {
-            // Its type is `int`, written or not.
-            if self.is("uniform") || self.is("varying") || self.is("int") || self.is("int32") {
-                self.specifiers()?;
-            }
+            self.index_type("=")?;
             let name = self.name("a name for the index")?;
             self.expect("=")?;
             let first = self.choice()?;
@@ -281,11 +314,27 @@ impl<'s> Parser<'s> {
         Ok(StatementKind::ForEach(dimensions, Box::new(self.statement()?)))
     }
 
+    /// The type of an index, which is known whether it is written or not.
+    fn index_type(&mut self, behind: &str) -> Parsed<()> {
+        if self.begins_type(self.token()) && self.ahead(1).text != behind {
+            self.specifiers()?;
+        }
+        Ok(())
+    }
+
     // Values.
 
-    /// `launch` and `new`.
+    /// `launch`, `new`, and what there is not.
     pub(super) fn value_of_ispc(&mut self) -> Parsed<Option<Expr<'s>>> {
         let start = self.span();
+        if self.is("invoke_sycl") {
+            let hint = "write the kernel in Impala";
+            return Err(Box::new(limitation::not_supported(start, "calls of functions in SYCL", hint)));
+        }
+        if self.token().text == "@" {
+            let hint = "call a function of the library";
+            return Err(Box::new(limitation::not_supported(start, "LLVM's intrinsics", hint)));
+        }
         let is_rate = self.is("uniform") || self.is("varying");
         if self.is("new") || is_rate && self.ahead(1).text == "new" {
             let is_uniform = self.is("uniform");
@@ -339,7 +388,9 @@ impl<'s> Parser<'s> {
             if is_old {
                 self.expect(">")?;
             }
-            return Ok(Some(Expr { kind: ExprKind::Launch(counts, name, args), span: self.since(start) }));
+            let waits = self.is(";") && self.ahead(1).text == "sync";
+            let launch = Launch { counts, task: name, args, waits };
+            return Ok(Some(Expr { kind: ExprKind::Launch(Box::new(launch)), span: self.since(start) }));
         }
         Ok(None)
     }

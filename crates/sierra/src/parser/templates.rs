@@ -3,23 +3,62 @@
 use super::*;
 
 impl<'s> Parser<'s> {
-    pub(super) fn template(&mut self) -> Parsed<Template<'s>> {
+    /// A template, a specialization, or an instance that is asked for: `template int f<int>(int a);`. What is declared only is no item.
+    pub(super) fn template(&mut self) -> Parsed<Option<Item<'s>>> {
         let start = self.expect("template")?;
-        self.expect("<")?;
-        if self.is(">") {
-            let hint = "write a function without `template`";
-            return Err(Box::new(limitation::not_supported(self.since(start), "specializations of templates", hint)));
+        let is_instance = self.is_ispc && !self.is("<");
+        if !is_instance {
+            self.expect("<")?;
+        }
+        if is_instance || self.is(">") {
+            if !self.is_ispc {
+                let hint = "write a function without `template`";
+                let span = self.since(start);
+                return Err(Box::new(limitation::not_supported(span, "specializations of templates", hint)));
+            }
+            self.eat(">");
+            return self.specialization();
         }
         self.scopes.push(FxHashMap::default());
         let made = self.template_behind_parameters();
         self.scopes.pop();
-        let made = made?;
-        let role = if matches!(made.of, Templated::Struct(_)) { Role::TypeTemplate } else { Role::Template };
-        self.declare(made.name.text, role);
-        Ok(made)
+        let (name, made) = made?;
+        let is_struct = made.as_ref().is_some_and(|t| matches!(t.of, Templated::Struct(_)));
+        self.declare(name, if is_struct { Role::TypeTemplate } else { Role::Template });
+        Ok(made.map(|t| Item::Template(t.into())))
     }
 
-    fn template_behind_parameters(&mut self) -> Parsed<Template<'s>> {
+    /// Behind `template <>`.
+    fn specialization(&mut self) -> Parsed<Option<Item<'s>>> {
+        let (storage, specifier) = self.specifiers()?;
+        let start = self.span();
+        let mut pointers = Declarator::at(start);
+        while self.eat("*") {
+            pointers.rates = Rates::default();
+            let mut varying = None;
+            while self.is("uniform") || self.is("varying") || self.is("const") {
+                let word = self.next().text;
+                pointers.rates.is_bound |= word != "const";
+                if word == "varying" {
+                    varying = Some(self.gang());
+                }
+            }
+            pointers.pointers.push((false, varying));
+        }
+        let name = self.name("the name of a template")?;
+        let args = if self.is("<") { self.template_args()? } else { Vec::new() };
+        self.expect("(")?;
+        let params = Some(self.params()?);
+        let mut declarator = Declarator { name: Some(name), params, span: self.since(start), ..pointers };
+        self.rate(&specifier, false, &mut declarator);
+        if self.eat(";") {
+            return Ok(None);
+        }
+        let function = self.function(storage, specifier, declarator)?.into();
+        Ok(Some(Item::Specialization(Specialization { args, function })))
+    }
+
+    fn template_behind_parameters(&mut self) -> Parsed<(&'s str, Option<Template<'s>>)> {
         let mut params = Vec::new();
         loop {
             let integer = if self.eat("typename") || self.eat("class") { None } else { Some(self.specifiers()?.1) };
@@ -42,7 +81,7 @@ impl<'s> Parser<'s> {
             let (_, specifier) = self.specifiers()?;
             let SpecifierKind::Struct(_, Some(name), _) = specifier.kind else { return Err(self.unexpected("a name")) };
             self.expect(";")?;
-            return Ok(Template { name, params, of: Templated::Struct(specifier) });
+            return Ok((name.text, Some(Template { name, params, of: Templated::Struct(specifier) })));
         }
         let (storage, specifier) = self.specifiers()?;
         let mut declarator = self.declarator(true)?;
@@ -51,6 +90,9 @@ impl<'s> Parser<'s> {
             let hint = "write a template of a function or a struct";
             return Err(Box::new(limitation::not_supported(declarator.span, "templates of others", hint)));
         };
+        if self.is_ispc && self.eat(";") {
+            return Ok((name.text, None));
+        }
         if !self.is("{") {
             let hint = "define the template before its uses";
             return Err(Box::new(limitation::not_supported(declarator.span, "templates without a body", hint)));
@@ -58,7 +100,7 @@ impl<'s> Parser<'s> {
         // It may call itself.
         self.declare(name.text, Role::Template);
         let function = self.function(storage, specifier, declarator)?;
-        Ok(Template { name, params, of: Templated::Function(function) })
+        Ok((name.text, Some(Template { name, params, of: Templated::Function(function) })))
     }
 
     /// `<int, 3>`

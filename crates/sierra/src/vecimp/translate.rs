@@ -60,6 +60,8 @@ fn entry<'s>(span: Span) -> Item<'s> {
             Statement { kind: StatementKind::Return(Some(result)), span },
         ],
         has_lanes: false,
+        has_jumps: false,
+        has_tasks: false,
         end: span,
     }))
 }
@@ -104,6 +106,8 @@ impl<'p> Translator<'p> {
             declarator: Declarator { params: Some(params), ..named(name) },
             body: self.statements(&f.body),
             has_lanes: true,
+            has_jumps: false,
+            has_tasks: false,
             end: f.name.span,
         }))
     }

@@ -28,9 +28,6 @@ impl<'s> Lowerer<'s, '_> {
 
     pub(super) fn reduce(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let values = self.arguments(args, 1, span)?;
-        if !self.types.is_varying(values[0].1) {
-            return Err(Box::new(sierra_lanes::no_lanes(args[0].span, &self.types.show(values[0].1))));
-        }
         let (val, ty, prim) = self.with_gang(values[0], args[0].span)?;
         // Sums of integers are wider.
         let wide = match prim {
@@ -72,10 +69,8 @@ impl<'s> Lowerer<'s, '_> {
             return Err(self.count_of_arguments(args, 2, span));
         };
         let found = self.value(first)?;
-        let (val, ty) = (found.0, found.1);
-        if !self.types.is_varying(ty) {
-            return Err(Box::new(sierra_lanes::no_lanes(first.span, &self.types.show(ty))));
-        }
+        let ty = self.with_lanes(found.1, self.gang, first.span)?;
+        let val = self.convert(found, ty, first.span)?;
         let active = self.active(span)?;
         let zero = self.w.lit_i32(0);
         let i = self.next_true(active, self.gang, zero);
@@ -138,7 +133,8 @@ impl<'s> Lowerer<'s, '_> {
     /// Places side by side, one for each lane.
     pub(super) fn gang_at(&mut self, pointer: Val, to: Ty) -> Lanes {
         let index = self.sequence(Prim::I64);
-        Lanes { at: At::Index(pointer, index), n: self.gang, base: to, fields: Vec::new(), ty: to, is_const: false }
+        let (steps, minor) = (Vec::new(), None);
+        Lanes { at: At::Index(pointer, index), n: self.gang, base: to, steps, minor, ty: to, is_const: false }
     }
 
     /// For each lane the value `by` lanes before it; `fill` for the first ones.
@@ -243,8 +239,8 @@ impl<'s> Lowerer<'s, '_> {
             index = self.w.op(Op::Add, &[index, before]);
             by *= 2;
         }
-        let lanes =
-            Lanes { at: At::Index(base, index), n: self.gang, base: to, fields: Vec::new(), ty: to, is_const: false };
+        let mut lanes = self.gang_at(base, to);
+        lanes.at = At::Index(base, index);
         if word == "packed_load_active" {
             let found = self.gather(&lanes, span)?;
             self.store_through(other, found, span)?;

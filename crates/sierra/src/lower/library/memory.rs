@@ -2,18 +2,34 @@
 
 use super::*;
 
+/// Limit on the bytes of `alloca`.
+const MAX_ALLOCA: u64 = 1 << 16;
+
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn moved_memory(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let values = self.arguments(args, 3, span)?;
+        let is_each = values[..2].iter().any(|v| matches!(self.types.kind(v.1), Kind::VaryingPointer { .. }));
+        if is_each && !values.iter().any(|v| v.1 == Types::ERROR) {
+            // Lane by lane.
+            self.each_active(span, |l, i| {
+                let of_lane = |l: &mut Self, (val, ty): (Val, Ty)| (l.lane_of(val, ty, i), l.types.lane(ty));
+                let mut one = Vec::new();
+                for &value in &values {
+                    one.push(of_lane(l, value));
+                }
+                l.moved_bytes(word, args, &one, span)
+            })?;
+        } else {
+            self.moved_bytes(word, args, &values, span)?;
+        }
+        Ok((self.w.unit(), Types::VOID))
+    }
+
+    fn moved_bytes(&mut self, word: &str, args: &[Expr<'s>], values: &[(Val, Ty)], span: Span) -> Lowered<()> {
         let (byte, long) = (self.types.prim(Prim::U8), self.types.prim(Prim::I64));
         let of_bytes = self.types.pointer(byte, false);
         let bytes = |l: &mut Self, at: usize| match *l.types.kind(values[at].1) {
             Kind::Pointer { .. } => Ok(l.retyped(values[at].0, of_bytes)),
-            Kind::VaryingPointer { .. } => {
-                let what = format!("`{word}` with a pointer in each lane");
-                let hint = "write a loop with `foreach_active`";
-                Err(Box::new(limitation::not_supported(args[at].span, &what, hint)))
-            }
             _ => {
                 let found = l.types.show(values[at].1);
                 Err(Box::new(sierra_type::mismatch(args[at].span, &found, "a pointer")))
@@ -61,7 +77,25 @@ impl<'s> Lowerer<'s, '_> {
         self.store(number, next, span)?;
         self.jump(test, &[]);
         self.go_on_in(after);
-        Ok((self.w.unit(), Types::VOID))
+        Ok(())
+    }
+
+    /// Memory of the function, of a size that the compiler knows.
+    pub(super) fn alloca(&mut self, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+        let values = self.arguments(args, 1, span)?;
+        let long = self.types.prim(Prim::I64);
+        let size = self.convert(values[0], long, args[0].span)?;
+        let Some(size) = self.w.as_lit(size).filter(|n| (1..=MAX_ALLOCA).contains(n)) else {
+            let what = format!("`alloca` of sizes that are no constants from 1 to {MAX_ALLOCA}");
+            return Err(Box::new(limitation::not_supported(span, &what, "use `uniform new` and `delete`")));
+        };
+        self.mem(span)?;
+        let word = self.types.prim(Prim::U64);
+        let words = self.types.array(word, size.div_ceil(8));
+        let zero = self.zero(words);
+        let address = self.slot(zero);
+        let ty = self.types.pointer(Types::VOID, false);
+        Ok((self.retyped(address, ty), ty))
     }
 
     /// `atomic_…_global(p, v)`: once if nothing has lanes, else for each active lane, from the first to the last.
@@ -76,6 +110,10 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_type::mismatch(pointer.span, &self.types.show(ty), "a pointer")));
         };
         let prim = self.types.as_prim(to);
+        if prim.is_none_or(|p| p == Prim::Bool || p == Prim::F16) {
+            let expected = "a pointer to a `uniform` number of 8, 16, 32 or 64 bits";
+            return Err(Box::new(sierra_type::mismatch(pointer.span, &self.types.show(ty), expected)));
+        }
         let number = match (word, prim.is_some_and(Prim::is_float), prim.is_some_and(|p| p.is_signed())) {
             ("compare_exchange", ..) => 0,
             ("swap", ..) => 0,
