@@ -6,6 +6,7 @@ use crate::code::Code;
 use crate::diagnostics::{
     cannot_write, link_failed, no_entry, no_exports, no_linker, runtime_not_found, tail_call_not_guaranteed,
 };
+use crate::faults::in_file;
 use crate::files::{check_output, check_place};
 use crate::flat::Flat;
 use crate::front::FrontEnd;
@@ -14,9 +15,9 @@ use crate::report::{Failed, Report};
 use crate::run::{at_declaration, check_entry};
 use crate::{staged, versions};
 use nyala_base::diagnostics::{limitation, not_in_c, undefined_symbol};
-use nyala_base::{Diagnostic, Span};
+use nyala_base::{Diagnostic, Sources, Span};
 use nyala_flat::{Const, FunctionBuilder, InstOp, Linkage, Module, Terminator};
-use nyala_gen_llvm::Sanitizer;
+use nyala_gen_llvm::{Places, Sanitizer};
 use object::{Object, ObjectSymbol};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -104,10 +105,9 @@ impl FrontEnd {
         }
         let mut graph = self.graph()?;
         check_output(&graph.report.sources, out).map_err(|d| graph.report.report(*d))?;
-        let (flat, mut code, object) = compiled(self, kind, &graph)?;
+        let (flat, mut report, objects) = compiled(self, kind, &graph)?;
         let symbols = flat.module.funcs.iter().filter_map(|f| f.symbol());
         staged::compiled::needs_code(&graph.report, symbols.clone(), "are built")?;
-        let report = &mut code.report;
         if symbols.into_iter().any(staged::compiled::is_compile) {
             report.sink.push(staged::compiled::without_compiler());
         }
@@ -119,36 +119,85 @@ impl FrontEnd {
             report.check(options)?;
         }
         let made = match kind {
-            Kind::Obj => deliver_bytes(&object, out),
+            Kind::Obj => deliver_bytes(&objects.concat(), out),
             _ => {
-                let exports: Vec<String> = flat.module.funcs.iter().filter_map(exported).collect();
-                report.time(options, "link", |_| link(options, kind, &object, &exports, inputs, out), |_| 0)
+                let program = Program { kind, objects: &objects, exports: &exports(&flat) };
+                report.time(options, "link", |r| link(options, &program, &r.sources, inputs, out), |_| 0)
             }
         };
         made.map_err(|d| report.report(at_declaration(*d, &flat.module)))?;
-        Ok(code.report)
+        Ok(report)
     }
 
     /// The object of a static library, not linked with the runtime; whether it needs that, and what was found.
     pub fn library_object(&self) -> Result<(Vec<u8>, bool, Report), Failed> {
-        let (_, code, object) = compiled(self, Kind::StaticLib, &self.graph()?)?;
+        let (report, object) = whole(&prepared(self, Kind::StaticLib, &self.graph()?)?, None)?;
         let needs_runtime = needs_runtime(&object);
-        Ok((object, needs_runtime, code.report))
+        Ok((object, needs_runtime, report))
     }
 }
 
-/// Compiles a program for a kind of file. Of several versions the first represents all.
-fn compiled(front: &FrontEnd, kind: Kind, graph: &Graph) -> Result<(Flat, Code, Vec<u8>), Failed> {
+/// A program for a kind of file: its objects, which refer to each other, and the symbols that it exports.
+struct Program<'a> {
+    kind: Kind,
+    objects: &'a [Vec<u8>],
+    exports: &'a [String],
+}
+
+/// Compiles a program for a kind of file: to one object for an object. Of several versions the first represents all.
+fn compiled(front: &FrontEnd, kind: Kind, graph: &Graph) -> Result<(Flat, Report, Vec<Vec<u8>>), Failed> {
+    let mut flats = prepared(front, kind, graph)?;
+    let (options, folder) = (&graph.options, current_folder());
+    // An executable reports faults with their lines.
+    let lines = Some(&*folder).filter(|_| options.debug || kind == Kind::Exe);
+    // Tools for other machines may not be here, and sanitizers want to know which objects there are.
+    let is_cut = flats.len() == 1 && options.target().is_native && options.sanitizer.is_none();
+    if is_cut {
+        // What executables share nobody else sees, and their units are those of `nyala run`.
+        let (mut report, mut objects) = flats[0].objects_with(lines, kind != Kind::Exe)?;
+        let is_one = kind == Kind::Obj && objects.len() > 1;
+        let made =
+            is_one.then(|| report.time(options, "link", |_| merged(options, &objects, &exports(&flats[0])), |_| 0));
+        match made {
+            None => return Ok((flats.swap_remove(0), report, objects)),
+            Some(Ok(object)) => {
+                objects = vec![object];
+                return Ok((flats.swap_remove(0), report, objects));
+            }
+            // The tools for that are not here.
+            Some(Err(_)) => {}
+        }
+    }
+    let (report, object) = whole(&flats, lines)?;
+    Ok((flats.swap_remove(0), report, vec![object]))
+}
+
+/// A program in flat SSA, ready for a kind of file; in several versions, if it is not the same for all CPUs.
+fn prepared(front: &FrontEnd, kind: Kind, graph: &Graph) -> Result<Vec<Flat>, Failed> {
     let mut flats = versions::of(front, graph, |graph| graph.residual()?.flat())?;
     for flat in &mut flats {
         prepare(flat, kind)?;
     }
-    let folder = current_folder();
-    // An executable reports faults with their lines.
-    let has_lines = graph.options.debug || kind == Kind::Exe;
-    let mut code = Code::of_versions(&flats, has_lines.then_some(&*folder))?;
+    Ok(flats)
+}
+
+/// The object of a program that is compiled as one module.
+fn whole(flats: &[Flat], lines: Option<&str>) -> Result<(Report, Vec<u8>), Failed> {
+    let mut code = Code::of_versions(flats, lines)?;
     let object = code.object()?;
-    Ok((flats.swap_remove(0), code, object))
+    Ok((code.report, object))
+}
+
+/// One object of several, in which only these symbols are global.
+fn merged(options: &Options, objects: &[Vec<u8>], exports: &[String]) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let folder = temporary_folder()?;
+    let linker = Linker::new(options, folder.path());
+    let merged = linker.merge(&linker.write_objects(objects)?, None, exports, Path::new("nyala.o"))?;
+    std::fs::read(&merged).map_err(|e| Box::new(cannot_write::temporary(e)))
+}
+
+fn exports(flat: &Flat) -> Vec<String> {
+    flat.module.funcs.iter().filter_map(exported).collect()
 }
 
 /// Makes a program one for a kind of file.
@@ -238,27 +287,26 @@ fn add_start(report: &mut Report, module: &mut Module) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Links an object and the runtime.
+/// Links a program and the runtime.
 fn link(
     options: &Options,
-    kind: Kind,
-    object: &[u8],
-    exports: &[String],
+    program: &Program,
+    sources: &Sources,
     inputs: &[PathBuf],
     out: &Path,
 ) -> Result<(), Box<Diagnostic>> {
+    let Program { kind, objects, exports } = *program;
     let folder = temporary_folder()?;
-    let Options { debug, sanitizer, .. } = *options;
-    let linker = Linker { folder: folder.path(), debug, sanitizer };
-    let mut program = vec![linker.write("program.o", object)?];
+    let linker = Linker::new(options, folder.path());
+    let mut files = linker.write_objects(objects)?;
     if kind == Kind::Exe {
-        program.push(linker.write("places.s", table_of_places(object).as_bytes())?);
+        files.push(linker.write("places.s", table_of_places(objects, sources).as_bytes())?);
     }
-    let runtime = if needs_runtime(object) { Some(find_runtime()?) } else { None };
+    let runtime = if objects.iter().any(|object| needs_runtime(object)) { Some(find_runtime()?) } else { None };
     let result = folder.path().join("result");
     match kind {
-        Kind::StaticLib => linker.static_lib(&program[0], runtime.as_deref(), exports, out, &result)?,
-        _ => linker.image(kind, &program, runtime.as_deref(), exports, inputs, out, &result)?,
+        Kind::StaticLib => linker.static_lib(&files, runtime.as_deref(), exports, out, &result)?,
+        _ => linker.image(kind, &files, runtime.as_deref(), exports, inputs, out, &result)?,
     }
     deliver(&result, out)
 }
@@ -369,17 +417,19 @@ fn current_folder() -> String {
 const PLACES: &str = "nyala_places";
 
 /// The places of an executable's code, in assembly, for the runtime's `places.rs`, which describes the table.
-fn table_of_places(object: &[u8]) -> String {
+fn table_of_places(objects: &[Vec<u8>], sources: &Sources) -> String {
     let folder = current_folder();
-    let found = nyala_gen_llvm::places(object);
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut rows = String::new();
-    let (mut n, mut start, mut size) = (0, "0".to_string(), 0);
-    if let Some(found) = found {
-        (n, size) = (found.places.len(), found.size);
-        start = format!("{} - {}", found.anchor, found.anchor_offset);
-        for (offset, place) in found.places {
+    let (mut parts, mut rows) = (String::new(), String::new());
+    let (mut n_parts, mut n_rows) = (0, 0);
+    for found in objects.iter().filter_map(|object| nyala_gen_llvm::places(object)) {
+        n_parts += 1;
+        n_rows += found.places.len();
+        let Places { anchor, anchor_offset, size, places } = found;
+        let _ = writeln!(parts, "    .8byte {anchor} - {anchor_offset}, {size}, {}", places.len());
+        for (offset, place) in places {
+            let place = in_file(place, sources);
             let line = match place.line {
                 0 => String::new(),
                 line => format!(", {}:{line}", place.file.strip_prefix(&format!("{folder}/")).unwrap_or(&place.file)),
@@ -393,7 +443,7 @@ fn table_of_places(object: &[u8]) -> String {
         }
     }
     let mut out = format!(
-        "    .section .data.rel.ro,\"aw\"\n    .balign 8\n    .globl {PLACES}\n{PLACES}:\n    .8byte {start}, {size}, {n}\n{rows}"
+        "    .section .data.rel.ro,\"aw\"\n    .balign 8\n    .globl {PLACES}\n{PLACES}:\n    .8byte {n_parts}, {n_rows}\n{parts}{rows}"
     );
     for text in texts {
         let bytes: Vec<String> = text.bytes().filter(|&b| b != 0).chain([0]).map(|b| b.to_string()).collect();
@@ -402,6 +452,9 @@ fn table_of_places(object: &[u8]) -> String {
     out.push_str("    .section .note.GNU-stack,\"\"\n");
     out
 }
+
+/// The name of the object in a static library.
+const MEMBER: &str = "nyala.o";
 
 /// Runs the system's compiler driver and binary tools in a temporary folder.
 struct Linker<'a> {
@@ -429,7 +482,15 @@ fn plain(path: &Path) -> PathBuf {
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") { Path::new(".").join(path) } else { path.into() }
 }
 
-impl Linker<'_> {
+impl<'a> Linker<'a> {
+    fn new(options: &Options, folder: &'a Path) -> Linker<'a> {
+        Linker { folder, debug: options.debug, sanitizer: options.sanitizer }
+    }
+
+    fn write_objects(&self, objects: &[Vec<u8>]) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
+        objects.iter().enumerate().map(|(i, object)| self.write(&format!("program{i}.o"), object)).collect()
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Box<Diagnostic>> {
         let path = self.folder.join(name);
         match std::fs::write(&path, bytes) {
@@ -494,42 +555,58 @@ impl Linker<'_> {
     /// linked with several such libraries, and with Rust's own.
     fn static_lib(
         &self,
-        program: &Path,
+        program: &[PathBuf],
         runtime: Option<&Path>,
         exports: &[String],
         out: &Path,
         result: &Path,
     ) -> Result<(), Box<Diagnostic>> {
-        let member = self.folder.join("nyala.o");
-        if let Some(runtime) = runtime {
-            let merged = self.folder.join("merged.o");
-            let mut cc = tool("CC", "cc");
-            cc.args(["-r", "-nostdlib", "-o"]).arg(&merged).arg(program).arg(runtime);
+        let member = match (program, runtime) {
+            ([one], None) => {
+                let member = self.folder.join(MEMBER);
+                std::fs::rename(one, &member).map_err(cannot_write::temporary)?;
+                member
+            }
+            _ => self.merge(program, runtime, exports, out)?,
+        };
+        self.run("AR", tool("AR", "ar").arg("rcsD").arg(result).arg(&member), out)
+    }
+
+    /// Makes one object of several, and of the runtime, in which only these symbols are global.
+    fn merge(
+        &self,
+        program: &[PathBuf],
+        runtime: Option<&Path>,
+        exports: &[String],
+        out: &Path,
+    ) -> Result<PathBuf, Box<Diagnostic>> {
+        let (merged, member) = (self.folder.join("merged.o"), self.folder.join(MEMBER));
+        let mut cc = tool("CC", "cc");
+        cc.args(["-r", "-nostdlib", "-o"]).arg(&merged).args(program).args(runtime);
+        if runtime.is_some() {
             // The linker would drop a group of sections, with its local symbols, if another library has a group of the
             // same name.
             cc.args(["-Xlinker", "--force-group-allocation", "-Xlinker", "--gc-sections"]);
             for symbol in exports {
                 cc.args(["-Xlinker", "-u", "-Xlinker", symbol]);
             }
-            self.run("CC", &mut cc, out)?;
-            // In the file, a line is a name without spaces or `#`.
-            let (plain, odd): (Vec<_>, Vec<_>) = exports.iter().partition(|s| is_plain(s));
-            let names: String = plain.iter().map(|s| format!("{s}\n")).collect();
-            let names = self.write("exports.txt", names.as_bytes())?;
-            let mut objcopy = tool("OBJCOPY", "objcopy");
-            let mut keep = OsString::from("--keep-global-symbols=");
-            keep.push(names);
-            objcopy.arg(keep).args(odd.iter().map(|s| format!("--keep-global-symbol={s}")));
-            // Rust's own objects contain bitcode, which is invalid once it is merged, and confuses binary tools.
-            objcopy.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]);
-            if !self.debug {
-                objcopy.arg("--strip-debug");
-            }
-            self.run("OBJCOPY", objcopy.arg(&merged).arg(&member), out)?;
-        } else {
-            std::fs::rename(program, &member).map_err(cannot_write::temporary)?;
         }
-        self.run("AR", tool("AR", "ar").arg("rcsD").arg(result).arg(&member), out)
+        self.run("CC", &mut cc, out)?;
+        // In the file, a line is a name without spaces or `#`. An empty file is an error.
+        let (plain, odd): (Vec<_>, Vec<_>) = exports.iter().partition(|s| is_plain(s));
+        let names: String = plain.iter().map(|s| format!("{s}\n")).collect();
+        let names = self.write("exports.txt", format!("# exports\n{names}").as_bytes())?;
+        let mut objcopy = tool("OBJCOPY", "objcopy");
+        let mut keep = OsString::from("--keep-global-symbols=");
+        keep.push(names);
+        objcopy.arg(keep).args(odd.iter().map(|s| format!("--keep-global-symbol={s}")));
+        // Rust's own objects contain bitcode, which is invalid once it is merged, and confuses binary tools.
+        objcopy.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]);
+        if !self.debug {
+            objcopy.arg("--strip-debug");
+        }
+        self.run("OBJCOPY", objcopy.arg(&merged).arg(&member), out)?;
+        Ok(member)
     }
 }
 

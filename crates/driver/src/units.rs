@@ -1,5 +1,6 @@
-//! Native code of a program that runs in memory: its units ([`nyala_gen_llvm::emit_units`]), each kept from an earlier run or compiled
-//! now, on all cores. Separate from `code.rs`, where a program is one module, as executables and libraries are.
+//! Native code of a program: its units ([`nyala_gen_llvm::emit_units`]), each kept from an earlier run or compiled now, on all cores.
+//! Those of an executable are those of a program that runs in memory, but for the one with its start. Separate from `code.rs`, where a
+//! program is one module.
 
 use crate::Options;
 use crate::cache::Setting;
@@ -19,22 +20,36 @@ const STACK: usize = 256 << 20;
 type Compiled = Result<(Vec<u8>, [Duration; 3]), Box<Diagnostic>>;
 
 impl Flat {
-    /// The objects of the program's units. They refer to each other.
+    /// The objects of the program's units, for memory. They refer to each other.
     pub(crate) fn objects(&self) -> Result<(Report, Vec<Vec<u8>>), Failed> {
+        // With lines, for reports of the program's own faults.
+        self.objects_with(Some(""), false)
+    }
+
+    /// The objects of the program's units, with functions and lines if there is a folder that names of files start from. What they
+    /// share may be hidden from other files.
+    pub(crate) fn objects_with(
+        &self,
+        folder: Option<&str>,
+        hides_shared: bool,
+    ) -> Result<(Report, Vec<Vec<u8>>), Failed> {
         let (mut report, options) = (self.report.clone(), &self.options);
+        let of_llvm = nyala_gen_llvm::Options { hides_shared, ..llvm_options(options) };
         let emit = |r: &mut Report| {
             let own = |span| r.own_place(span);
             let calls = options.debug.then_some(&*r.calls);
             // Debuggers read the lines themselves.
             let in_sections = !options.debug;
-            // With lines, for reports of the program's own faults.
-            let lines = nyala_gen_llvm::Lines { sources: &r.sources, folder: "", own: &own, calls, in_sections };
-            nyala_gen_llvm::emit_units(&self.module, &llvm_options(options), Some(lines))
+            let lines = folder.map(|folder| {
+                let folder = if in_sections { "" } else { folder };
+                nyala_gen_llvm::Lines { sources: &r.sources, folder, own: &own, calls, in_sections }
+            });
+            nyala_gen_llvm::emit_units(&self.module, &of_llvm, lines)
         };
         let units = report.time(options, "emit", emit, |_| 0).map_err(|d| report.report(*d))?;
         let lookup = |_: &mut Report| -> (Vec<_>, Vec<Option<Vec<u8>>>) {
             let Some(cache) = &options.cache else { return (Vec::new(), vec![None; units.len()]) };
-            let setting = Setting::new(&llvm_options(options), self.module.target());
+            let setting = Setting::new(&of_llvm, self.module.target());
             let keys: Vec<_> = units.iter().map(|unit| cache.key(unit, &setting)).collect();
             let kept = keys.iter().map(|key| cache.get(key)).collect();
             (keys, kept)
@@ -46,7 +61,7 @@ impl Flat {
             None => lookup(&mut report),
         };
         let missing: Vec<usize> = (0..units.len()).filter(|&i| objects[i].is_none()).collect();
-        let compiled = compile(&mut report, options, &units, &missing)?;
+        let compiled = compile(&mut report, options, &of_llvm, &units, &missing)?;
         if let Some(cache) = &options.cache
             && !compiled.is_empty()
         {
@@ -64,6 +79,7 @@ impl Flat {
 fn compile(
     report: &mut Report,
     options: &Options,
+    of_llvm: &nyala_gen_llvm::Options,
     units: &[Emitted],
     missing: &[usize],
 ) -> Result<Vec<(usize, Vec<u8>)>, Failed> {
@@ -73,7 +89,7 @@ fn compile(
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(order.len())));
     let work = || {
         while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let compiled = compile_one(&units[i], options);
+            let compiled = compile_one(&units[i], of_llvm);
             done.lock().unwrap_or_else(|e| e.into_inner()).push((i, compiled));
         }
     };
@@ -105,9 +121,9 @@ fn compile(
     Ok(objects)
 }
 
-fn compile_one(unit: &Emitted, options: &Options) -> Compiled {
+fn compile_one(unit: &Emitted, options: &nyala_gen_llvm::Options) -> Compiled {
     let start = Instant::now();
-    let mut module = unit.parse(&llvm_options(options))?;
+    let mut module = unit.parse(options)?;
     let read = start.elapsed();
     module.optimize()?;
     let optimized = start.elapsed();

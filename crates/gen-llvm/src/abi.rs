@@ -413,6 +413,16 @@ impl Emitter<'_> {
     }
 
     pub fn declare_foreign(&mut self, symbol: &str, function: &Function) -> Result<()> {
+        self.declare_c(symbol, function, "")
+    }
+
+    /// Declares the entry of a callback, which another unit defines.
+    pub fn declare_entry(&mut self, symbol: &str, function: &Function) -> Result<()> {
+        let visibility = if self.options.hides_shared { "hidden " } else { "" };
+        self.declare_c(symbol, function, visibility)
+    }
+
+    fn declare_c(&mut self, symbol: &str, function: &Function, visibility: &str) -> Result<()> {
         let what = format!("foreign function `{}`", function.name);
         let signature = self.signature(function, &what)?;
         let (ret, params) = self.c_heads(&signature, false)?;
@@ -420,7 +430,7 @@ impl Emitter<'_> {
         let known = RUNTIME.iter().find(|(name, plain, ..)| (*name, *plain) == (symbol, &*head));
         self.declare(symbol, || match known {
             Some((.., declaration)) => format!("declare {declaration}"),
-            None => format!("declare {ret} {}({}) #1", quote(symbol), params.join(", ")),
+            None => format!("declare {visibility}{ret} {}({}) #1", quote(symbol), params.join(", ")),
         });
         Ok(())
     }

@@ -53,6 +53,7 @@ impl<'u> Part<'u> {
 
 /// The linkage of what another unit defines, too.
 const COPY: &str = "available_externally ";
+const HIDDEN_COPY: &str = "available_externally hidden ";
 
 /// Metadata of origins has smaller numbers.
 const FIRST_METADATA: usize = 1_000_000_000;
@@ -471,10 +472,19 @@ impl<'m> Emitter<'m> {
     /// The linkage of the definition of a function.
     pub fn linkage(&self, func: Func) -> &'static str {
         match self.part {
-            Some(part) if part.units.unit_of[func.idx()] != Some(part.index) => COPY,
-            Some(part) if part.units.funcs.contains_key(&func) => "",
+            Some(part) if part.units.unit_of[func.idx()] != Some(part.index) => self.copy(),
+            Some(part) if part.units.funcs.contains_key(&func) => self.shared(),
             _ => "internal ",
         }
+    }
+
+    /// The linkage of what units share, and of copies of it.
+    fn shared(&self) -> &'static str {
+        if self.options.hides_shared { "hidden " } else { "" }
+    }
+
+    fn copy(&self) -> &'static str {
+        if self.options.hides_shared { HIDDEN_COPY } else { COPY }
     }
 
     /// Emits all functions with a body, in the current version.
@@ -484,12 +494,16 @@ impl<'m> Emitter<'m> {
             emit_function(self, func)?;
             let function = module.func(func);
             match &function.linkage {
-                _ if self.linkage(func) == COPY => {}
+                _ if self.linkage(func) == self.copy() => {}
                 Linkage::Exported(_) | Linkage::Callback => {
                     let symbol = self.c_name(func)?;
                     let is_shared = self.part.is_some_and(|part| part.units.entries.contains_key(&func));
-                    let is_outside = self.versions.len() == 1 && function.linkage != Linkage::Callback || is_shared;
-                    self.emit_entry(if is_outside { "" } else { "internal " }, &symbol, func)?;
+                    let linkage = match &function.linkage {
+                        Linkage::Callback if is_shared => self.shared(),
+                        Linkage::Exported(_) if self.versions.len() == 1 => "",
+                        _ => "internal ",
+                    };
+                    self.emit_entry(linkage, &symbol, func)?;
                 }
                 Linkage::Kernel(..) => self.emit_kernel(func)?,
                 Linkage::Internal | Linkage::Foreign(_) | Linkage::Asm(_) => {}
@@ -579,7 +593,8 @@ impl<'m> Emitter<'m> {
         // The text is that of the definition: what is wrong with it is reported there.
         if let Ok((ret, params)) = self.head(func) {
             let cc = self.convention(&self.module.func(func).params);
-            let declaration = format!("declare {cc}{ret} {}({}) #1", quote(name), params.join(", "));
+            let shared = self.shared();
+            let declaration = format!("declare {shared}{cc}{ret} {}({}) #1", quote(name), params.join(", "));
             self.declared.insert(name.to_string(), declaration);
         }
     }
@@ -628,7 +643,7 @@ impl<'m> Emitter<'m> {
                 Ok(quote(symbol))
             }
             Linkage::Callback if let Some(name) = self.entry_outside(func) => {
-                self.declare_foreign(name, function)?;
+                self.declare_entry(name, function)?;
                 Ok(quote(name))
             }
             Linkage::Foreign(symbol) => {
@@ -652,7 +667,8 @@ impl<'m> Emitter<'m> {
     fn declare_global(&mut self, global: GlobalId, name: String) {
         let kind = if self.module.globals[global.idx()].mutable { "global" } else { "constant" };
         // A declaration whose address alone is used needs no type.
-        self.declare(&name, || format!("{} = external {kind} i8", quote(&name)));
+        let visibility = self.shared();
+        self.declare(&name, || format!("{} = external {visibility}{kind} i8", quote(&name)));
         self.globals.insert(global, name);
     }
 
@@ -734,7 +750,7 @@ impl<'m> Emitter<'m> {
         let mut linkages = Vec::new();
         for &id in &unit.globals {
             let (name, linkage) = match part.units.globals.get(&id) {
-                Some(name) => (name.clone(), if is_last { "" } else { COPY }),
+                Some(name) => (name.clone(), if is_last { self.shared() } else { self.copy() }),
                 None => (self.names.pick("static.", &self.module.globals[id.idx()].name, ""), "internal "),
             };
             self.globals.insert(id, name);
@@ -746,7 +762,8 @@ impl<'m> Emitter<'m> {
         for (id, name) in &unit.texts {
             if is_last {
                 let before = self.globals.insert(*id, name.clone());
-                self.emit_global(*id, "")?;
+                let linkage = self.shared();
+                self.emit_global(*id, linkage)?;
                 match before {
                     Some(before) => self.globals.insert(*id, before),
                     None => self.globals.remove(id),

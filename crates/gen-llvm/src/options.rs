@@ -43,6 +43,8 @@ pub struct Options {
     pub confined: bool,
     /// Limit on the instructions of functions that are compiled together, if a module is cut into units. With 0 each is alone.
     pub max_unit: usize,
+    /// What units share is hidden from other files: a linker makes a library or an object of them.
+    pub hides_shared: bool,
 }
 
 /// The usual value of [`Options::max_unit`].
@@ -60,6 +62,7 @@ impl Default for Options {
             sanitizer: None,
             confined: false,
             max_unit: MAX_UNIT,
+            hides_shared: false,
         }
     }
 }

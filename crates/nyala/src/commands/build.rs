@@ -29,9 +29,9 @@ pub struct Build {
     /// brings the tool; an object or a static library is linked with its -fsanitize
     #[arg(long, value_name = "TOOL", value_enum, conflicts_with = "check")]
     sanitize: Option<SanitizerName>,
-    /// Use and store cached native code, as `run` does
-    #[arg(long, hide = true)]
-    cached: bool,
+    /// Do not read or write the cache of native code
+    #[arg(long)]
+    no_cache: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -89,7 +89,7 @@ impl Build {
                 SanitizerName::Address => nyala_gen_llvm::Sanitizer::Address,
                 SanitizerName::Thread => nyala_gen_llvm::Sanitizer::Thread,
             });
-            o.cache = nyala_driver::cache::Objects::of_user().filter(|_| self.cached);
+            o.cache = nyala_driver::cache::Objects::of_user().filter(|_| !self.no_cache);
         };
         with_files_of(&self.input, options, |options, files| {
             Ok((0, nyala_driver::FrontEnd::new(options, files).build(kind, &self.out, &linked)?))

@@ -254,7 +254,7 @@ impl Bench<'_> {
         self.compiled += 1;
         let (program, said) = (stem.with_extension("program"), stem.with_extension("err"));
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("build").arg("--cached").args(&self.options);
+        command.arg("build").args(&self.options);
         for (parameter, &value) in self.parameters.iter().zip(variant).filter(|(_, v)| **v != 0) {
             command.arg("-D").arg(format!("{}={}", parameter.name, parameter.values[value]));
         }
