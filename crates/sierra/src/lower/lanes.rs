@@ -370,29 +370,40 @@ impl<'s> Lowerer<'s, '_> {
         Ok((pointer.0, self.with_lanes(ty, lanes.n, span)?))
     }
 
-    /// For an index that is a number and a literal in each lane, `i + seq<8>()`: the address at that number, and the literals. So the backend sees elements
-    /// side by side.
+    /// For an index that is a number and a literal in each lane, `3 * (i + seq<8>()) - n`: the address at that number, and the literals. So the backend sees
+    /// elements side by side.
     fn near(&mut self, base: Val, index: Val, to: Ty) -> Option<(Val, Vec<i64>)> {
         let sum = if self.w.is_op(index, Op::Cast) { self.w.args(index)[0] } else { index };
         let prim = self.w.lane_prim(sum).filter(|p| !p.is_float())?;
         // A sum that may wrap around is not that of wider numbers; that of signed ones, of active lanes, does not.
         let is_wrapping = self.wrap || !prim.is_signed();
-        let (mut open, mut numbers, mut literals) = (vec![sum], Vec::new(), None);
-        while let Some(term) = open.pop() {
-            if self.w.is_op(term, Op::Add) && !is_wrapping {
-                open.extend(self.w.args(term).iter().rev());
-            } else if self.w.is_op(term, Op::Splat) {
-                numbers.push(self.w.args(term)[0]);
-            } else if self.w.is_op(term, Op::Array) && literals.is_none() {
-                literals = Some(term);
-            } else if self.w.is_op(term, Op::Cast)
+        // Terms, each with what it is multiplied by.
+        let (mut open, mut numbers, mut literals) = (vec![(sum, 1i64)], Vec::new(), None);
+        while let Some((mut term, factor)) = open.pop() {
+            let is_sum = |l: &Self, v: Val| [Op::Add, Op::Sub, Op::Mul].iter().any(|&op| l.w.is_op(v, op));
+            if self.w.is_op(term, Op::Cast)
                 && let inner = self.w.args(term)[0]
-                && self.w.is_op(inner, Op::Add)
+                && is_sum(self, inner)
                 && self.w.lane_prim(inner).is_some_and(|p| p.bits() == prim.bits() && !p.is_float())
-                && !is_wrapping
             {
                 // As sums are in SIMD mode.
-                open.extend(self.w.args(inner).iter().rev());
+                term = inner;
+            }
+            if self.w.is_op(term, Op::Splat) {
+                numbers.push((self.w.args(term)[0], factor));
+            } else if self.w.is_op(term, Op::Array) && literals.is_none() {
+                literals = Some((term, factor));
+            } else if is_sum(self, term) && !is_wrapping {
+                let (a, b) = (self.w.args(term)[0], self.w.args(term)[1]);
+                if self.w.is_op(term, Op::Mul) {
+                    let (number, other) = if self.w.is_op(a, Op::Splat) { (a, b) } else { (b, a) };
+                    let number = self.w.is_op(number, Op::Splat).then(|| self.w.args(number)[0])?;
+                    let number = self.w.as_lit(number)?;
+                    open.push((other, factor.checked_mul(prim.normalize(number) as i64)?));
+                } else {
+                    let of_second = if self.w.is_op(term, Op::Sub) { factor.checked_neg()? } else { factor };
+                    open.extend([(b, of_second), (a, factor)]);
+                }
             } else {
                 return None;
             }
@@ -400,15 +411,24 @@ impl<'s> Lowerer<'s, '_> {
                 return None;
             }
         }
-        let literals: Option<Vec<i64>> =
-            self.w.args(literals?).iter().map(|&v| Some(prim.normalize(self.w.as_lit(v)?) as i64)).collect();
-        let (literals, long) = (literals?, self.w.types.i64());
+        let (literals, factor) = literals?;
+        let found: Option<Vec<i64>> = self
+            .w
+            .args(literals)
+            .iter()
+            .map(|&v| (prim.normalize(self.w.as_lit(v)?) as i64).checked_mul(factor))
+            .collect();
+        let (literals, long) = (found?, self.w.types.i64());
         let mut number = self.w.lit_i64(0);
-        for term in numbers {
+        for (term, factor) in numbers {
             let signed = self.w.types.prim(prim);
             let term = if self.w.ty(term) == signed { term } else { self.w.op_ty(Op::Cast, signed, &[term]) };
-            let term = if prim == Prim::I64 { term } else { self.w.op_ty(Op::Cast, long, &[term]) };
-            number = self.w.op(Op::Add, &[number, term]);
+            let mut term = if prim == Prim::I64 { term } else { self.w.op_ty(Op::Cast, long, &[term]) };
+            if factor.abs() != 1 {
+                let by = self.w.lit_i64(factor.saturating_abs());
+                term = self.w.op(Op::Mul, &[term, by]);
+            }
+            number = self.w.op(if factor < 0 { Op::Sub } else { Op::Add }, &[number, term]);
         }
         let first = self.w.op(Op::Lea, &[base, number]);
         let pointer = self.types.pointer(to, false);

@@ -64,7 +64,21 @@ impl<'s> Lowerer<'s, '_> {
     /// If signed numbers wrap around, sums and products are those of unsigned ones. Those of lanes that are not active may.
     pub(super) fn arithmetic(&mut self, op: Op, prim: Prim, lanes: Option<u32>, operands: [Val; 2]) -> Val {
         let is_masked = self.mode.is_some_and(|m| m.is_real() && Some(m.n) == lanes);
-        if !(self.wrap || is_masked) || !prim.is_signed() || !matches!(op, Op::Add | Op::Sub | Op::Mul) {
+        let wraps = (self.wrap || is_masked) && prim.is_signed() && matches!(op, Op::Add | Op::Sub | Op::Mul);
+        if lanes.is_some() && prim.is_int() && operands.iter().all(|&v| self.w.is_op(v, Op::Splat)) {
+            // Once for all lanes; so indices show what they are made of.
+            let of_lanes = self.w.ty(operands[0]);
+            let operands = operands.map(|v| self.w.args(v)[0]);
+            let val = self.computed(op, prim, None, operands, wraps);
+            if self.w.ty(operands[0]) == self.w.ty(val) {
+                return self.w.op_ty(Op::Splat, of_lanes, &[val]);
+            }
+        }
+        self.computed(op, prim, lanes, operands, wraps)
+    }
+
+    fn computed(&mut self, op: Op, prim: Prim, lanes: Option<u32>, operands: [Val; 2], wraps: bool) -> Val {
+        if !wraps {
             return self.w.op(op, &operands);
         }
         let [signed, unsigned] = [prim, crate::parser::unsigned(prim)].map(|prim| {

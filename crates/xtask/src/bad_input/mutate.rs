@@ -44,7 +44,7 @@ const SIERRA: &str = "void bool char short int long signed unsigned float double
 const ISPC: &str = "void bool int int8 uint16 int64 unsigned float double float16 const static extern typedef struct enum sizeof if else for while do switch case default \
     return break continue uniform varying export task launch [4] sync foreach ( i = 0 ... n ) foreach_active foreach_unique ( x in v ) foreach_tiled cif cwhile \
     cfor cdo unmasked new delete programIndex programCount taskIndex float<3> .xyz soa<4> template typename < T > inline noinline operator+ print assert \
-    reduce_add any all select packed_store_active atomic_add_global RNGState f g x y P ( ) [ ] { } , ; : ? . -> & | ^ ~ ! << >> + - * / % && || == != < <= > \
+    reduce_add any all select packed_store_active atomic_add_global RNGState f g x y P goto again again: alloca memcpy saturating_add dot4add_u8i8packed template<> __VA_ARGS__ ## # ( ) [ ] { } , ; : ? . -> & | ^ ~ ! << >> + - * / % && || == != < <= > \
     >= = += -= ++ -- 0 1 2k 0x7fu 0x1.8p3 2147483648 1.5 1.5d 1e999 \"text\" #define #if #endif extern \"C\" // /* */ \" ' \\ ä";
 
 const VECIMP: &str = "bool int float varying simd const if else for while do break continue skip return true false f g x y main ( ) { } , ; = & | ^ ! + - * / % \

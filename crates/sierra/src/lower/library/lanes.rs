@@ -70,6 +70,9 @@ impl<'s> Lowerer<'s, '_> {
         };
         let found = self.value(first)?;
         let ty = self.with_lanes(found.1, self.gang, first.span)?;
+        if !matches!(self.types.kind(ty), Kind::Varying(..) | Kind::VaryingPointer { .. } | Kind::VaryingFunction(..)) {
+            return Err(Box::new(sierra_type::mismatch(first.span, &self.types.show(ty), "a number or a pointer")));
+        }
         let val = self.convert(found, ty, first.span)?;
         let active = self.active(span)?;
         let zero = self.w.lit_i32(0);
