@@ -6,6 +6,7 @@ mod assembly;
 mod bench;
 mod broken_drivers;
 mod build;
+mod built_units;
 mod c_text;
 mod callbacks;
 mod checked;
