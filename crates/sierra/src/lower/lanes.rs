@@ -467,8 +467,15 @@ impl<'s> Lowerer<'s, '_> {
             let number = self.w.lit_i32(i as i32);
             vals.push(self.lane_of(val, lanes.ty, number));
         }
-        let lane = self.types.lane(ty);
+        let lane = self.lane_type(ty);
         Ok((self.of_lanes(&vals, lane, ty), ty))
+    }
+
+    /// The type of one lane, of arrays, too.
+    fn lane_type(&mut self, ty: Ty) -> Ty {
+        let Kind::Array(of, n) = *self.types.kind(ty) else { return self.types.lane(ty) };
+        let of = self.lane_type(of);
+        self.types.array(of, n)
     }
 
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
