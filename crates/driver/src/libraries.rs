@@ -128,17 +128,22 @@ pub fn find(
 }
 
 /// Whether a file is the prelude, and the files that form one module with it, if it is a file of an embedded library in its
-/// folder, `std/src/text.impala`.
+/// folder, `std/src/text.impala`, or one of several of a module in the folder within, `align/src/align/stripes.impala`.
 pub fn siblings(path: &Path) -> Option<(bool, Vec<PathBuf>)> {
-    let folder = path.parent().filter(|f| f.ends_with("src"))?;
-    let library = folder.parent()?.file_name()?.to_str()?;
+    let folder = path.parent()?;
+    let is_within = !folder.ends_with("src");
+    let sources = if is_within { folder.parent().filter(|f| f.ends_with("src"))? } else { folder };
+    let library = sources.parent()?.file_name()?.to_str()?;
     let own = format!("<{library}>/{}", path.file_name()?.to_str()?);
-    if own == PRELUDE.0 {
+    if own == PRELUDE.0 && !is_within {
         return Some((true, vec![path.into()]));
     }
-    let (module, ..) = EMBEDDED.iter().find(|(module, file, _)| *file == own && *module == library)?;
+    let is_module =
+        |module: &str| if is_within { module.starts_with(&format!("{library}::")) } else { module == library };
+    let (module, ..) = EMBEDDED.iter().find(|(module, file, _)| *file == own && is_module(module))?;
     let all = EMBEDDED.iter().filter(|(of, ..)| of == module).filter_map(|(_, file, _)| Path::new(file).file_name());
-    Some((false, all.map(|file| folder.join(file)).collect()))
+    let all: Vec<PathBuf> = all.map(|file| folder.join(file)).collect();
+    (!is_within || all.len() > 1).then_some((false, all))
 }
 
 /// Limit on the files in folders of libraries that are read for a hint.

@@ -439,18 +439,10 @@ fn graph(path: &Path, text: &str) -> Result<Graph, Failed> {
     FrontEnd::new(options, files).graph()
 }
 
-/// The other files of a library that is one module of several files, one of which has the library's name.
+/// The other files of an embedded library that form one module with it.
 fn files_of_library(path: &Path) -> Vec<PathBuf> {
-    let library = path.strip_prefix(root().join("lib")).ok().and_then(|rest| rest.iter().next());
-    let Some((folder, library)) = path.parent().filter(|f| f.ends_with("src")).zip(library) else { return Vec::new() };
-    if !folder.join(library).with_extension("impala").exists() {
-        return Vec::new();
-    }
-    let mut files = Vec::new();
-    collect(folder, &mut files);
-    files.sort();
-    // Files in folders are modules of their own.
-    files.retain(|f| f != path && f.parent() == Some(folder) && f.extension().is_some_and(|e| e == "impala"));
+    let (_, mut files) = nyala_driver::libraries::siblings(path).unwrap_or_default();
+    files.retain(|f| f != path);
     files
 }
 
