@@ -89,6 +89,16 @@ keep() {
     failed=$((failed + 1))
 }
 
+# A row of the table for each kernel that a program lists, a step each.
+rows() {
+    "$here/$1" list > "$to/kernels"
+    while read -r kernel; do
+        step "$kernel" "$here/$1" "$kernel" || keep "$kernel"
+        row=$(grep "^| $kernel |" "$to/said") || row="| $kernel | | | | FAILED |"
+        table "$row"
+    done < "$to/kernels"
+}
+
 run() {
     here=$(cd "$(dirname "$0")" && pwd)
     to=${1:-$here}
@@ -105,21 +115,11 @@ run() {
     table ""
     table "| kernel | ours, us | CUDA C++, us | theirs / ours | results |"
     table "|---|---|---|---|---|"
-    "$here/measure" list > "$to/kernels"
-    while read -r kernel; do
-        step "$kernel" "$here/measure" "$kernel" || keep "$kernel"
-        row=$(grep "^| $kernel |" "$to/said") || row="| $kernel | | | | FAILED |"
-        table "$row"
-    done < "$to/kernels"
+    rows measure
     table ""
     table "| alignments | ours, billions of cells in a second | CUDA C++ | ours / theirs | results |"
     table "|---|---|---|---|---|"
-    "$here/align" list > "$to/kernels"
-    while read -r kernel; do
-        step "$kernel" "$here/align" "$kernel" || keep "$kernel"
-        row=$(grep "^| $kernel |" "$to/said") || row="| $kernel | | | | FAILED |"
-        table "$row"
-    done < "$to/kernels"
+    rows align
     table ""
     table "| rays | ours, Mray/s | CUDA C++, Mray/s | ours / theirs | hits |"
     table "|---|---|---|---|---|"

@@ -250,7 +250,7 @@ struct Lanes {
     /// The type of what lies at an address, which part of it the place is, and the place's type in one lane.
     base: Ty,
     steps: Vec<Step>,
-    /// Of elements that lie side by side: which of them each lane has, as the last step.
+    /// For `soa<n>`: each lane's index of its element within the block, which becomes the last step.
     minor: Option<Val>,
     ty: Ty,
     is_const: bool,

@@ -53,7 +53,7 @@ impl Standby {
                 Ok(n @ 1..) => n,
                 Ok(0) | Err(_) => return false,
             };
-            // What was said meanwhile counts once.
+            // Several saves during one reading need one more reading.
             if said[..n].contains(&GO) {
                 return true;
             }
@@ -88,7 +88,7 @@ pub struct Process {
     child: Child,
     listener: UnixListener,
     stream: Option<UnixStream>,
-    /// What is to be said when it is connected.
+    /// Messages for the process, until it is connected.
     unsaid: Vec<u8>,
     /// What it has said, up to where that was understood.
     said: Vec<u8>,

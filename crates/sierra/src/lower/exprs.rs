@@ -286,7 +286,7 @@ impl<'s> Lowerer<'s, '_> {
                 self.write_soa(*place, val, span)
             }
             Value::Parts(places, ty) => {
-                // Of all of them there is a value before one changes.
+                // All parts are read before the first is written: `v.xy = v.yx`.
                 let lanes = self.types.lanes(new.1);
                 let ty = if let Some(n) = lanes { self.with_lanes(*ty, n, span)? } else { *ty };
                 let val = self.convert(new, ty, span)?;

@@ -708,7 +708,7 @@ impl<'s> Lowerer<'s, '_> {
 
     // Numbers.
 
-    /// The same with numbers of 64 bits, which the library computes as code.
+    /// Averages and saturating operations on numbers of 64 bits: calls of the library's own functions.
     fn narrow_long(&mut self, word: &str, args: &[Expr<'s>], vals: [Val; 2], ty: Ty, span: Span) -> Lowered<(Val, Ty)> {
         let text = match word {
             "avg_up" => "avg_up64",

@@ -535,7 +535,7 @@ impl<'s> Lowerer<'s, '_> {
         let active = self.w.op(Op::Or, &[left, back]);
         self.store(mask, active, span)?;
         self.store(continued, none, span)?;
-        // What has no lanes happens only if some lane is active.
+        // A step or condition without lanes runs only if some lane is active.
         if self.mode.is_some_and(|m| m.has_left) && !self.are_of_lanes(condition, step) {
             let (any, more) = (self.any_of(active), self.block("more"));
             self.branch(any, more, after);

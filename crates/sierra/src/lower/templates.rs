@@ -412,7 +412,7 @@ impl<'s> Lowerer<'s, '_> {
             {
                 ty = varying;
             }
-            // Of a type with lanes and one without, the first is meant.
+            // Two arguments may give a parameter a type with lanes and the same without: the type with lanes binds.
             let lane = Arg::Type(self.types.lane(ty));
             let at = number(name.text);
             if self.is_ispc && at.and_then(|at| bound.get(at)).is_some_and(|known| *known == Some(lane)) {
