@@ -385,6 +385,7 @@ pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
             Some(back_end) => device = Some(back_end),
             None if word == "host" => options.device = Device::Host,
             None if options.checks.add(word) => {}
+            None if let Ok(n) = word.parse() => options.max_unit = n,
             None if let Some(lent) = lent(word) => {
                 let before = options.confined.iter().flat_map(|lent| lent.iter().copied());
                 options.confined = Some(before.chain([lent]).collect());

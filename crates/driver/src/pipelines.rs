@@ -323,6 +323,20 @@ pub const FLAT: &[FlatPass] = &[
         },
         ..ALWAYS
     },
+    FlatPass {
+        // At the end: the code knows all that it can know.
+        name: "take-pieces",
+        about: "code with loops that a large function runs once becomes functions of its own",
+        min_level: 1,
+        run: |module, step| {
+            // A debugger shows what was unfolded as it is called.
+            if !step.options.debug {
+                nyala_flat::take_pieces(module, &step.report.calls, step.options.max_unit);
+            }
+            Vec::new()
+        },
+        ..ALWAYS
+    },
 ];
 
 fn refused(found: Vec<nyala_checks::Refused>) -> Vec<Diagnostic> {

@@ -124,6 +124,8 @@ pub struct Function {
     pub span: Span,
     /// Whether it is the body of a loop in the source, made a function of its own by the vectorizer.
     pub is_body: bool,
+    /// Whether it is a part of a large function, which LLVM does not join again ([`take_pieces`](crate::take_pieces)).
+    pub is_piece: bool,
     /// Names of values, for those that the source names.
     names: FxHashMap<Value, Box<str>>,
     /// Constants with half of their hashes.
@@ -438,6 +440,7 @@ impl Function {
             values: Vec::new(),
             span: Span::NONE,
             is_body: false,
+            is_piece: false,
             names: FxHashMap::default(),
             consts: HashTable::new(),
         }

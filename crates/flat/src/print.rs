@@ -181,6 +181,7 @@ impl Printer<'_> {
     fn print(self, name: &str, out: &mut String) {
         let function = self.function;
         let (keyword, symbol) = match &function.linkage {
+            Linkage::Internal if function.is_piece => ("piece", None),
             Linkage::Internal => ("func", None),
             Linkage::Callback => ("callback", None),
             Linkage::Exported(s) => ("export", Some(s)),

@@ -223,7 +223,7 @@ impl Reader {
                         self.at += 1;
                     }
                 }
-                keyword @ ("func" | "callback" | "export" | "kernel" | "foreign" | "asm") => {
+                keyword @ ("func" | "piece" | "callback" | "export" | "kernel" | "foreign" | "asm") => {
                     let func = self.signature(keyword)?;
                     if !matches!(keyword, "foreign" | "asm") {
                         self.expect('{')?;
@@ -384,6 +384,7 @@ impl Reader {
             _ => Linkage::Internal,
         };
         let func = self.module.declare(&name, linkage, &params, &rets);
+        self.module.funcs[func.idx()].is_piece = keyword == "piece";
         if self.funcs.insert(name.clone(), func).is_some() {
             return self.fail(format!("function `{name}` is there twice"));
         }

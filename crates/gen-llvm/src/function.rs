@@ -307,7 +307,8 @@ impl FunctionEmitter<'_, '_> {
         let name = self.e.internal_name(func);
         let cc = self.e.convention(&function.params);
         let attributes = if self.is_huge { "#3" } else { "#0" };
-        let attributes = format!("{attributes}{}{}", self.e.version_attributes(), self.subnormals.attribute());
+        let inlined = if function.is_piece { " noinline" } else { "" };
+        let attributes = format!("{attributes}{inlined}{}{}", self.e.version_attributes(), self.subnormals.attribute());
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();

@@ -71,6 +71,7 @@ struct Refs {
     /// Constants whose addresses only foreign functions get.
     texts: Vec<GlobalId>,
     size: usize,
+    is_piece: bool,
 }
 
 /// Cuts a module; `None` if it is one unit, or has what only whole modules have.
@@ -102,7 +103,7 @@ pub(crate) fn cut(module: &Module, max_unit: usize) -> Option<Units> {
 }
 
 fn refs_of(module: &Module, function: &Function) -> Refs {
-    let mut refs = Refs::default();
+    let mut refs = Refs { is_piece: function.is_piece, ..Refs::default() };
     if function.is_foreign() {
         return refs;
     }
@@ -235,6 +236,7 @@ fn join(module: &Module, refs: &[Refs], max_unit: usize) -> Vec<Vec<Func>> {
             for &(g, gains) in &refs[f].funcs {
                 let group = group_of[g.idx()];
                 if group == usize::MAX
+                    || refs[g.idx()].is_piece
                     || stands_alone[group]
                     || caller[group] != Some(Some(f))
                     || joins[group].is_some()
@@ -315,7 +317,11 @@ impl Units {
             while at < work.len() {
                 for (g, _) in &refs[work[at].idx()].funcs {
                     let Some(of) = group_of[g.idx()].filter(|_| self.unit_of[g.idx()] != Some(i)) else { continue };
-                    if sizes[of] <= MAX_SMALL && size + sizes[of] <= 2 * max_unit && copied.insert(of) {
+                    if sizes[of] <= MAX_SMALL
+                        && !refs[g.idx()].is_piece
+                        && size + sizes[of] <= 2 * max_unit
+                        && copied.insert(of)
+                    {
                         size += sizes[of];
                         work.extend(&joined[of]);
                     }
