@@ -6,8 +6,9 @@ use crate::front::FrontEnd;
 use crate::graph::Graph;
 use crate::report::{Failed, Report};
 use crate::{Options, cache, versions};
-use nyala_base::Span;
 use nyala_base::diagnostics::bug;
+use nyala_base::{Id, Span};
+use nyala_flat::InstOp;
 use nyala_gen_llvm::{Emitted, LlvmModule};
 use nyala_ir::Cont;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -107,8 +108,8 @@ impl Code {
 }
 
 impl Flat {
-    /// The bytes of machine code that each function of the residual program became, those of functions that were inlined into all
-    /// their callers 0, and of all code together.
+    /// The bytes of machine code that each function of the residual program became, with its pieces, those of functions that were
+    /// inlined into all their callers 0, and of all code together.
     ///
     /// # Errors
     /// The code cannot be compiled.
@@ -123,7 +124,17 @@ impl Flat {
         let functions = file.symbols().filter(|s| s.kind() == object::SymbolKind::Text);
         let sizes: HashMap<&str, u64> = functions.filter_map(|s| Some((s.name().ok()?, s.size()))).collect();
         let size = |symbols: &[String]| symbols.iter().filter_map(|s| sizes.get(s.as_str())).sum::<u64>();
-        let all = self.made_of.iter().zip(&code.emitted.symbols);
-        Ok((all.filter_map(|(k, symbols)| Some(((*k)?, size(symbols)))).collect(), text))
+        let mut of: Vec<u64> = code.emitted.symbols.iter().map(|symbols| size(symbols)).collect();
+        for (f, function) in self.module.funcs.iter().enumerate() {
+            for inst in function.blocks.iter().flat_map(|b| &b.insts) {
+                if let InstOp::Call(piece) = inst.op
+                    && self.module.func(piece).is_piece
+                {
+                    of[f] += of[piece.idx()];
+                }
+            }
+        }
+        let all = self.made_of.iter().zip(of);
+        Ok((all.filter_map(|(k, size)| Some(((*k)?, size))).collect(), text))
     }
 }

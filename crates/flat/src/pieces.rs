@@ -21,8 +21,9 @@
 //! - it is entered and left at one place, with few numbers and addresses;
 //! - it shares no small variable with other code that LLVM may keep in registers.
 //!
-//! The code of an unfolded call stays together, unless it is large itself. What became of a loop does not depend on the code
-//! beside it, apart from the size of the function.
+//! The code of an unfolded call stays together, unless it is large itself. What becomes of a loop does not depend on the code
+//! beside it, apart from the size of the function. The price is what LLVM knows of memory that the function around a piece
+//! allocates: in the piece, two such addresses may be the same.
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -95,24 +96,30 @@ fn groups(succs: &[Vec<usize>], cfg: &Cfg) -> Vec<Option<usize>> {
     group
 }
 
-/// Puts a block behind each loop whose exit has other ways to it, or is a loop itself: there the code of the loop ends.
+/// Puts a block before and behind each loop that is entered from a branch, or whose exit has other ways to it or is a loop itself: there
+/// the code of the loop begins and ends.
 fn part_loops(function: &mut Function) {
     let (succs, cfg) = (succs_of(function), Cfg::new(function));
     let group = groups(&succs, &cfg);
-    let mut behind: FxHashMap<(usize, usize), Block> = FxHashMap::default();
+    // By the loop that is left or entered.
+    let mut between: FxHashMap<(usize, usize, bool), Block> = FxHashMap::default();
     for &b in &cfg.rpo {
-        let Some(own) = group[b.idx()] else { continue };
+        let own = group[b.idx()];
         for nth in 0..succs[b.idx()].len() {
             let to = succs[b.idx()][nth];
-            let is_own = |p: &Block| group[p.idx()] == Some(own);
-            if group[to] == Some(own) || group[to].is_none() && cfg.preds[to].iter().all(is_own) {
-                continue;
-            }
-            let new = *behind.entry((own, to)).or_insert_with(|| {
+            let is_own = |p: &Block| group[p.idx()] == own;
+            let key = match own {
+                _ if group[to] == own => continue,
+                Some(own) if group[to].is_some() || !cfg.preds[to].iter().all(is_own) => (own, to, true),
+                None if succs[b.idx()].len() > 1 => (b.idx(), to, false),
+                _ => continue,
+            };
+            let new = *between.entry(key).or_insert_with(|| {
                 let tys: Vec<_> = function.blocks[to].params.iter().map(|&p| function.ty(p)).collect();
                 let params: Vec<Value> = tys.into_iter().map(|ty| function.new_value(ty, "")).collect();
                 let term = Terminator::Jump(Edge { block: Block::from_idx(to), args: params.clone() });
-                function.blocks.push(BlockData { name: "behind".into(), params, insts: Vec::new(), term });
+                let name = if key.2 { "behind" } else { "before" };
+                function.blocks.push(BlockData { name: name.into(), params, insts: Vec::new(), term });
                 Block::from_idx(function.blocks.len() - 1)
             });
             if let Some(edge) = function.blocks[b.idx()].term.edges_mut().nth(nth) {

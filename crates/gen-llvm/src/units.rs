@@ -6,7 +6,8 @@
 //! - functions that call each other recursively;
 //! - a function that is referred to by one other function only, if it is small, or in a loop, or called with numbers that are known:
 //!   there LLVM gains by seeing both. What is larger costs more than its call;
-//! - small functions beside each other, some thirty at a time;
+//! - small functions beside each other, some thirty at a time.
+//!   Pieces of large functions are among them; LLVM joins none with its caller, in a unit or a whole module;
 //! - copies (`available_externally`) of small functions of other units that it calls, and of those that these call.
 //!
 //! So what becomes of a function depends on it, its callers and their callees. A function that other units refer to has a name that
