@@ -101,25 +101,32 @@ fn groups(succs: &[Vec<usize>], cfg: &Cfg) -> Vec<Option<usize>> {
 fn part_loops(function: &mut Function) {
     let (succs, cfg) = (succs_of(function), Cfg::new(function));
     let group = groups(&succs, &cfg);
-    // By the loop that is left or entered.
-    let mut between: FxHashMap<(usize, usize, bool), Block> = FxHashMap::default();
+    let mut behind: FxHashMap<(usize, usize), Block> = FxHashMap::default();
     for &b in &cfg.rpo {
         let own = group[b.idx()];
         for nth in 0..succs[b.idx()].len() {
             let to = succs[b.idx()][nth];
             let is_own = |p: &Block| group[p.idx()] == own;
-            let key = match own {
-                _ if group[to] == own => continue,
-                Some(own) if group[to].is_some() || !cfg.preds[to].iter().all(is_own) => (own, to, true),
-                None if succs[b.idx()].len() > 1 => (b.idx(), to, false),
-                _ => continue,
+            if group[to] == own || own.is_none() && succs[b.idx()].len() < 2 {
+                continue;
+            }
+            let Some(own) = own else {
+                // What the loop begins with stays known.
+                let new = Block::from_idx(function.blocks.len());
+                let Some(edge) = function.blocks[b.idx()].term.edges_mut().nth(nth) else { continue };
+                let term = Terminator::Jump(std::mem::replace(edge, Edge { block: new, args: Vec::new() }));
+                let (params, insts) = Default::default();
+                function.blocks.push(BlockData { name: "before".into(), params, insts, term });
+                continue;
             };
-            let new = *between.entry(key).or_insert_with(|| {
+            if group[to].is_none() && cfg.preds[to].iter().all(is_own) {
+                continue;
+            }
+            let new = *behind.entry((own, to)).or_insert_with(|| {
                 let tys: Vec<_> = function.blocks[to].params.iter().map(|&p| function.ty(p)).collect();
                 let params: Vec<Value> = tys.into_iter().map(|ty| function.new_value(ty, "")).collect();
                 let term = Terminator::Jump(Edge { block: Block::from_idx(to), args: params.clone() });
-                let name = if key.2 { "behind" } else { "before" };
-                function.blocks.push(BlockData { name: name.into(), params, insts: Vec::new(), term });
+                function.blocks.push(BlockData { name: "behind".into(), params, insts: Vec::new(), term });
                 Block::from_idx(function.blocks.len() - 1)
             });
             if let Some(edge) = function.blocks[b.idx()].term.edges_mut().nth(nth) {
