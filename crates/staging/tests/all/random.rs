@@ -3,7 +3,7 @@
 use nyala_base::Span;
 use nyala_staging::prim::Prim;
 use nyala_staging::term::{Body, Const, Stage, StageNode, Terms, Value, Var};
-use nyala_staging::{Exceeded, Limits, Outcome, machine, print, reference};
+use nyala_staging::{Limits, Outcome, machine, print, reference};
 
 pub struct Rng(pub u64);
 
