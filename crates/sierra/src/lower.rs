@@ -30,12 +30,14 @@ mod tasks;
 mod templates;
 mod uses;
 
-use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
-use crate::syntax::{self, *};
+use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_type};
 use crate::types::{Field, Kind, MAX_LENGTH, Signature, Ty, Types};
 use crate::vecimp;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
+use nyala_c_syntax::Dialect;
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::syntax::{self, *};
 use nyala_ir::{self as ir, Builtin, Cont, Global, Linkage, Op, Prim, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -117,7 +119,7 @@ pub fn lower(
         (lowerer.is_ispc, lowerer.types.is_ispc) = (is_ispc, is_ispc);
         let macros = if is_ispc { ispc::macros(lowerer.gang) } else { Vec::new() };
         let tokens = crate::preprocess::preprocess(sources, &texts, file, &macros, lowerer.sink);
-        crate::parser::parse(tokens, is_ispc, lowerer.sink)
+        nyala_c_syntax::parser::parse(tokens, if is_ispc { Dialect::Ispc } else { Dialect::Sierra }, lowerer.sink)
     };
     let is_ispc = |file| sources.name(file).ends_with(crate::ISPC_ENDING);
     let library = sources.names().position(|name| name == crate::ISPC_LIBRARY.0).map(FileId::from_idx);
@@ -534,7 +536,7 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
     ) -> Lowered<usize> {
         let (Some(name), Some(declared)) = (declarator.name, &declarator.params) else {
-            return Err(Box::new(sierra_syntax::unexpected(declarator.span, "", "a function")));
+            return Err(Box::new(c_syntax::unexpected(declarator.span, "", "a function")));
         };
         let (found, names) = self.signature_type(storage, base, specifier, declarator, declared)?;
         let is_static = storage == Storage::Static;

@@ -71,9 +71,9 @@ impl<'s> Lowerer<'s, '_> {
             ExprKind::Int(text) => self.int_literal(text, e.span).map(plain),
             ExprKind::Float(text) => self.float_literal(text, e.span).map(plain),
             ExprKind::Char(text) => {
-                let bytes = crate::lexer::unquoted(text);
+                let bytes = nyala_c_syntax::lexer::unquoted(text);
                 let Some([byte]) = bytes.as_deref() else {
-                    return Err(Box::new(sierra_syntax::literal(e.span, text, "character")));
+                    return Err(Box::new(c_syntax::literal(e.span, text, "character")));
                 };
                 let val = self.w.lit_prim(Prim::I8, *byte as i8 as i64 as u64);
                 Ok(Value::Plain(val, self.types.prim(Prim::I8)))
@@ -109,6 +109,7 @@ impl<'s> Lowerer<'s, '_> {
                 let val = self.initial_value(ty, init)?;
                 Ok(Value::Plain(val, ty))
             }
+            ExprKind::List(_) | ExprKind::Compile(_) => Err(Box::new(c_syntax::unexpected(e.span, "{", "a value"))),
             ExprKind::Sequence(length) => {
                 let n = self.length(length)?;
                 let ty = self.numbers(Prim::I32, Some(n));
@@ -173,7 +174,7 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn int_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
-        let faulty = || Box::new(sierra_syntax::literal(span, text, "integer"));
+        let faulty = || Box::new(c_syntax::literal(span, text, "integer"));
         // `2k`
         let unit = text.find(['k', 'M', 'G']).filter(|_| self.is_ispc);
         let scale = unit.map_or(0, |at| match text.as_bytes()[at] {
@@ -182,7 +183,7 @@ impl<'s> Lowerer<'s, '_> {
             _ => 30,
         });
         let without: String = text.chars().enumerate().filter(|c| Some(c.0) != unit).map(|c| c.1).collect();
-        let (digits, radix, suffix) = crate::lexer::integer(&without);
+        let (digits, radix, suffix) = nyala_c_syntax::lexer::integer(&without);
         let suffix = suffix.to_ascii_lowercase();
         let (is_unsigned, is_long) = match &*suffix {
             "" => (false, false),
@@ -211,7 +212,7 @@ impl<'s> Lowerer<'s, '_> {
         let digits = text.trim_end_matches(['f', 'F']);
         // Rust takes fewer forms, and words.
         let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
-        let faulty = || Box::new(sierra_syntax::literal(span, text, "number"));
+        let faulty = || Box::new(c_syntax::literal(span, text, "number"));
         if !is_plain || text.len() > digits.len() + 1 {
             return Err(faulty());
         }

@@ -133,7 +133,7 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A number of the dialect: `1.5`, `1.5f` and `0x1.8p3` are floats, `1.5d` is a double.
     pub(super) fn float_of_ispc(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
-        let faulty = || Box::new(sierra_syntax::literal(span, text, "number"));
+        let faulty = || Box::new(c_syntax::literal(span, text, "number"));
         let lower = text.to_ascii_lowercase();
         let is_hex = lower.starts_with("0x");
         let (digits, prim) = match &*lower {

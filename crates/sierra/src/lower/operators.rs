@@ -81,7 +81,7 @@ impl<'s> Lowerer<'s, '_> {
         if !wraps {
             return self.w.op(op, &operands);
         }
-        let [signed, unsigned] = [prim, crate::parser::unsigned(prim)].map(|prim| {
+        let [signed, unsigned] = [prim, nyala_c_syntax::parser::unsigned(prim)].map(|prim| {
             let ty = self.numbers(prim, lanes);
             self.types.ir(ty, self.w)
         });
@@ -383,51 +383,6 @@ impl<'s> Lowerer<'s, '_> {
                 }
             }
             _ => Err(Box::new(sierra_type::operands(span, "?:", &self.types.show(a.1), &self.types.show(b.1)))),
-        }
-    }
-}
-
-impl Binary {
-    pub(super) fn word(self) -> &'static str {
-        &self.name()["operator".len()..]
-    }
-
-    /// The function that a program may define for it.
-    fn name(self) -> &'static str {
-        match self {
-            Binary::Or => "operator|",
-            Binary::Xor => "operator^",
-            Binary::And => "operator&",
-            Binary::Eq => "operator==",
-            Binary::Ne => "operator!=",
-            Binary::Lt => "operator<",
-            Binary::Le => "operator<=",
-            Binary::Gt => "operator>",
-            Binary::Ge => "operator>=",
-            Binary::Shl => "operator<<",
-            Binary::Shr => "operator>>",
-            Binary::Add => "operator+",
-            Binary::Sub => "operator-",
-            Binary::Mul => "operator*",
-            Binary::Div => "operator/",
-            Binary::Rem => "operator%",
-        }
-    }
-
-    /// That of `+=` and the like.
-    pub(super) fn assigning_name(self) -> &'static str {
-        match self {
-            Binary::Or => "operator|=",
-            Binary::Xor => "operator^=",
-            Binary::And => "operator&=",
-            Binary::Shl => "operator<<=",
-            Binary::Shr => "operator>>=",
-            Binary::Add => "operator+=",
-            Binary::Sub => "operator-=",
-            Binary::Mul => "operator*=",
-            Binary::Div => "operator/=",
-            Binary::Rem => "operator%=",
-            _ => "",
         }
     }
 }

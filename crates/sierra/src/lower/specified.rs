@@ -150,7 +150,7 @@ impl<'s> Lowerer<'s, '_> {
                 next = self.constant_int(value)?;
             }
             if i32::try_from(next).is_err() {
-                return Err(Box::new(sierra_syntax::literal(name.span, name.text, "`int`")));
+                return Err(Box::new(c_syntax::literal(name.span, name.text, "`int`")));
             }
             self.declare(*name, Entity::Constant(next, int))?;
             next += 1;

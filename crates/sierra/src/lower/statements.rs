@@ -47,8 +47,8 @@ impl<'s> Lowerer<'s, '_> {
             }),
             StatementKind::DoWhile(body, condition) => self.loop_statement(Some(condition), None, body, false),
             StatementKind::Switch(value, body) => self.within_switch(statement, |l| l.switch(value, body)),
-            StatementKind::Case(_) => Err(Box::new(sierra_syntax::misplaced(statement.span, "case", "`switch`"))),
-            StatementKind::Default => Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch`"))),
+            StatementKind::Case(_) => Err(Box::new(c_syntax::misplaced(statement.span, "case", "`switch`"))),
+            StatementKind::Default => Err(Box::new(c_syntax::misplaced(statement.span, "default", "`switch`"))),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
             StatementKind::Break | StatementKind::Continue => {
                 let is_break = matches!(statement.kind, StatementKind::Break);
@@ -198,7 +198,7 @@ impl<'s> Lowerer<'s, '_> {
             let (holds, lanes) = self.condition(condition);
             if let Some(n) = lanes {
                 if depth > MAX_ARMS {
-                    return Err(Box::new(sierra_syntax::too_deep(condition.span, MAX_ARMS)));
+                    return Err(Box::new(c_syntax::too_deep(condition.span, MAX_ARMS)));
                 }
                 // What follows is the other branch.
                 let rest = &arms[i + 1..];
@@ -272,10 +272,10 @@ impl<'s> Lowerer<'s, '_> {
         let around = if is_break { "loop or `switch`" } else { "loop" };
         let target = self.targets.iter().rev().find(|t| is_break || !t.is_switch);
         let Some(&target) = target else {
-            return Err(Box::new(sierra_syntax::misplaced(span, what, around)));
+            return Err(Box::new(c_syntax::misplaced(span, what, around)));
         };
         if is_break && (target.is_foreach || target.is_turn) {
-            return Err(Box::new(sierra_syntax::misplaced(span, what, "loop that lanes may leave")));
+            return Err(Box::new(c_syntax::misplaced(span, what, "loop that lanes may leave")));
         }
         let region = self.mode.map(|m| m.end);
         match (self.mode, target.continued) {
@@ -690,7 +690,7 @@ impl<'s> Lowerer<'s, '_> {
                     labels.push((statement.span, default));
                 }
                 StatementKind::Default => {
-                    return Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch` without one")));
+                    return Err(Box::new(c_syntax::misplaced(statement.span, "default", "`switch` without one")));
                 }
                 _ => {}
             }
@@ -761,7 +761,7 @@ impl<'s> Lowerer<'s, '_> {
                     rest = self.w.op(Op::And, &[rest, others]);
                 }
                 StatementKind::Default if default.is_some() => {
-                    return Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch` without one")));
+                    return Err(Box::new(c_syntax::misplaced(statement.span, "default", "`switch` without one")));
                 }
                 StatementKind::Default => {
                     default = Some(labels.len());

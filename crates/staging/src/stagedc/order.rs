@@ -98,9 +98,9 @@ fn mentioned(function: &Function, idx: &FxHashMap<&str, usize>) -> Vec<usize> {
                 | ExprKind::Member(inner, _) => exprs.push(inner),
                 ExprKind::Chain(first, rest) => exprs.extend([&**first].into_iter().chain(rest.iter().map(|r| &r.1))),
                 ExprKind::Choose(parts) => exprs.extend(parts.iter()),
+                ExprKind::Array(values) | ExprKind::Logic(_, values) => exprs.extend(values),
                 ExprKind::Call(callee, args) => exprs.extend([&**callee].into_iter().chain(args)),
                 ExprKind::Index(array, idx) => exprs.extend([&**array, &**idx]),
-                ExprKind::Array(elements) => exprs.extend(elements),
                 ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Text(_) | ExprKind::Bool(_) | ExprKind::Star => (),
             }
         }

@@ -180,7 +180,7 @@ impl<'s> Translator<'s> {
         Ok(self.stage_value(stage, expr.span))
     }
 
-    pub(super) fn assign(&mut self, target: &Expr<'s>, op: Option<Op>, value: &Expr<'s>, span: Span) -> Done<()> {
+    pub(super) fn assign(&mut self, target: &Expr<'s>, op: Option<Binary>, value: &Expr<'s>, span: Span) -> Done<()> {
         match self.place(target)? {
             Place::Local { ty, first } => {
                 if ty == STAGE {
@@ -217,7 +217,7 @@ impl<'s> Translator<'s> {
     }
 
     /// What is at a place, changed by an operator.
-    fn updated(&mut self, place: Place, op: Op, value: &Expr<'s>, name: &str, target: &Expr<'s>) -> Done<Operand> {
+    fn updated(&mut self, place: Place, op: Binary, value: &Expr<'s>, name: &str, target: &Expr<'s>) -> Done<Operand> {
         let (ty, operands) = self.load(place, "t", target)?;
         let left = self.one(ty, operands, target.span)?;
         let right = self.expr(value, "t")?;

@@ -4,8 +4,10 @@
 
 use super::places::{is_struct, written};
 use super::*;
-use crate::lexer::text as text_bytes;
+use crate::c::NO_BITS;
 use nyala_base::Span;
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::lexer::{integer, unquoted};
 
 /// A label nests at most this deep.
 const MAX_LABEL: u32 = 100;
@@ -42,8 +44,8 @@ impl<'s> Translator<'s> {
                 for (op, operand) in rest {
                     let right = self.stage(operand)?;
                     stage = match op {
-                        Op::And => self.both(stage, right),
-                        Op::Or => self.terms.stage(StageNode::Or(stage, right)),
+                        Binary::And => self.both(stage, right),
+                        Binary::Or => self.terms.stage(StageNode::Or(stage, right)),
                         _ => return self.fault(staging_syntax::no_stage(expr.span)),
                     };
                     self.check_label(stage, operand.span)?;
@@ -170,50 +172,44 @@ impl<'s> Translator<'s> {
         Ok([self.convert(a, greater, false, "t")?, self.convert(b, greater, false, "t")?])
     }
 
-    pub(super) fn binary(&mut self, op: Op, a: Operand, b: Operand, name: &str) -> Done<Operand> {
+    pub(super) fn binary(&mut self, op: Binary, a: Operand, b: Operand, name: &str) -> Done<Operand> {
         let span = a.span.to(b.span);
-        if a.ty.pointers > 0 && matches!(op, Op::Add | Op::Sub) {
+        if a.ty.pointers > 0 && matches!(op, Binary::Add | Binary::Sub) {
             if b.ty != INT {
                 return self.mismatch(b.span, b.ty, INT);
             }
             let by = match (op, b.value) {
-                (Op::Add, _) => b,
+                (Binary::Add, _) => b,
                 (_, Value::Const(Const::Int(i))) => self.literal(Const::Int(i.wrapping_neg()), INT, None, b.span),
                 _ => self.op(Prim::Neg, &[b.value], INT, "t", b.span),
             };
             return Ok(self.op(Prim::Shift, &[a.value, by.value], a.ty, name, span));
         }
         let prim = match op {
-            Op::Add => Prim::Add,
-            Op::Sub => Prim::Sub,
-            Op::Mul => Prim::Mul,
-            Op::Div => Prim::Div,
-            Op::Mod => Prim::Mod,
-            Op::Eq => Prim::Eq,
-            Op::Ne => Prim::Ne,
-            Op::Lt => Prim::Lt,
-            Op::Le => Prim::Le,
-            Op::Gt => Prim::Gt,
-            Op::Ge => Prim::Ge,
-            Op::AndThen => Prim::And,
-            Op::OrElse => Prim::Or,
-            Op::And | Op::Or => return self.fault(staging_syntax::stage_operator(span, op.name())),
-        };
-        let is_logic = matches!(prim, Prim::And | Prim::Or);
-        if is_logic || a.ty == BOOL && b.ty == BOOL && matches!(prim, Prim::Eq | Prim::Ne) {
-            for operand in [a, b] {
-                if operand.ty != BOOL {
-                    return self.mismatch(operand.span, operand.ty, BOOL);
-                }
+            Binary::Add => Prim::Add,
+            Binary::Sub => Prim::Sub,
+            Binary::Mul => Prim::Mul,
+            Binary::Div => Prim::Div,
+            Binary::Rem => Prim::Mod,
+            Binary::Eq => Prim::Eq,
+            Binary::Ne => Prim::Ne,
+            Binary::Lt => Prim::Lt,
+            Binary::Le => Prim::Le,
+            Binary::Gt => Prim::Gt,
+            Binary::Ge => Prim::Ge,
+            Binary::And | Binary::Or => return self.fault(staging_syntax::stage_operator(span, op.word())),
+            Binary::Xor | Binary::Shl | Binary::Shr => {
+                return self.fault(limitation::not_supported(span, "operators on bits", NO_BITS));
             }
+        };
+        if a.ty == BOOL && b.ty == BOOL && matches!(prim, Prim::Eq | Prim::Ne) {
             return Ok(self.op(prim, &[a.value, b.value], BOOL, name, span));
         }
         let [a, b] = self.balance(a, b)?;
         if prim == Prim::Mod && a.ty != INT {
             return self.mismatch(span, a.ty, INT);
         }
-        let is_arithmetic = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod);
-        Ok(self.op(prim, &[a.value, b.value], if is_arithmetic { a.ty } else { BOOL }, name, span))
+        Ok(self.op(prim, &[a.value, b.value], if is_comparison(op) { BOOL } else { a.ty }, name, span))
     }
 
     /// Whether the right operand of `&&` may be computed although the left one decides.
@@ -222,11 +218,9 @@ impl<'s> Translator<'s> {
             ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
             ExprKind::Negate(inner) | ExprKind::Not(inner) | ExprKind::Cast(_, inner) => Self::is_simple(inner),
             ExprKind::Chain(first, rest) => {
-                Self::is_simple(first)
-                    && rest.iter().all(|(op, e)| {
-                        Self::is_simple(e) && (op.is_comparison() || matches!(op, Op::AndThen | Op::OrElse))
-                    })
+                Self::is_simple(first) && rest.iter().all(|(op, e)| Self::is_simple(e) && is_comparison(*op))
             }
+            ExprKind::Logic(_, values) => values.iter().all(Self::is_simple),
             _ => false,
         }
     }
@@ -392,11 +386,14 @@ impl<'s> Translator<'s> {
     pub(super) fn expr(&mut self, expr: &Expr<'s>, name: &str) -> Done<Operand> {
         let span = expr.span;
         Ok(match &expr.kind {
-            ExprKind::Int(text) => match text.parse::<i32>() {
-                Ok(i) => self.literal(Const::Int(i), INT, Some(i.into()), span),
-                Err(_) => return self.fault(staging_syntax::number(span, text)),
-            },
-            ExprKind::Float(text) => match text.parse::<f64>() {
+            ExprKind::Int(text) => {
+                let (digits, radix, suffix) = integer(text);
+                match i32::from_str_radix(digits, radix) {
+                    Ok(i) if suffix.is_empty() => self.literal(Const::Int(i), INT, Some(i.into()), span),
+                    _ => return self.fault(staging_syntax::number(span, text)),
+                }
+            }
+            ExprKind::Float(text) => match text.strip_suffix('f').unwrap_or(text).parse::<f64>() {
                 Ok(f) if (f as f32).is_finite() => self.literal(Const::Float(f as f32), FLOAT, Some(f), span),
                 _ => return self.fault(staging_syntax::number(span, text)),
             },
@@ -431,18 +428,12 @@ impl<'s> Translator<'s> {
                 let mut left = self.expr(first, "t")?;
                 for (i, (op, operand)) in rest.iter().enumerate() {
                     let name = if i + 1 == rest.len() { name } else { "t" };
-                    left = match op {
-                        Op::AndThen | Op::OrElse if !Self::is_simple(operand) => {
-                            self.decide(*op == Op::AndThen, left, operand, name)?
-                        }
-                        _ => {
-                            let right = self.expr(operand, "t")?;
-                            self.binary(*op, left, right, name)?
-                        }
-                    };
+                    let right = self.expr(operand, "t")?;
+                    left = self.binary(*op, left, right, name)?;
                 }
                 left
             }
+            ExprKind::Logic(is_or, values) => self.logic(*is_or, values, name)?,
             ExprKind::Name(_)
             | ExprKind::Index(..)
             | ExprKind::Member(..)
@@ -471,6 +462,27 @@ impl<'s> Translator<'s> {
             return self.mismatch(operand.span, operand.ty, BOOL);
         }
         Ok(operand)
+    }
+
+    /// `||` in a row, or `&&`.
+    fn logic(&mut self, is_or: bool, values: &[Expr<'s>], name: &str) -> Done<Operand> {
+        let mut left = self.expr(&values[0], "t")?;
+        for (i, value) in values.iter().enumerate().skip(1) {
+            let name = if i + 1 == values.len() { name } else { "t" };
+            if !Self::is_simple(value) {
+                left = self.decide(!is_or, left, value, name)?;
+                continue;
+            }
+            let right = self.expr(value, "t")?;
+            for operand in [left, right] {
+                if operand.ty != BOOL {
+                    return self.mismatch(operand.span, operand.ty, BOOL);
+                }
+            }
+            let prim = if is_or { Prim::Or } else { Prim::And };
+            left = self.op(prim, &[left.value, right.value], BOOL, name, left.span.to(right.span));
+        }
+        Ok(left)
     }
 
     /// `a && b` and `a || b` where `b` is computed only if `a` does not decide.
@@ -716,8 +728,12 @@ impl<'s> Translator<'s> {
     /// Prints the arguments, numbers, `bool`s and texts.
     fn print(&mut self, args: &[Expr<'s>], span: Span) -> Done<Operand> {
         for arg in args {
-            let value = if let ExprKind::Text(text) = arg.kind {
-                Value::Const(Const::Text(self.terms.array(text_bytes(text))))
+            let value = if let ExprKind::Text(texts) = &arg.kind {
+                let Some(bytes) = texts.iter().map(|t| unquoted(t)).collect::<Option<Vec<_>>>() else {
+                    return self.fault(c_syntax::literal(arg.span, &texts.concat(), "text"));
+                };
+                let bytes = bytes.concat().into_iter().map(|b| Const::Int(b.into())).collect::<Vec<_>>();
+                Value::Const(Const::Text(self.terms.array(bytes)))
             } else {
                 let operand = self.expr(arg, "t")?;
                 if !is_number(operand.ty) && operand.ty != BOOL {
@@ -745,8 +761,6 @@ impl<'s> Translator<'s> {
     }
 }
 
-impl Op {
-    fn is_comparison(self) -> bool {
-        matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
-    }
+fn is_comparison(op: Binary) -> bool {
+    matches!(op, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge)
 }

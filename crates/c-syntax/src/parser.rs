@@ -1,4 +1,4 @@
-//! Tokens to syntax trees.
+//! Tokens to syntax trees, in each dialect.
 //!
 //! Separate, since only the grammar is looked at, and which names are types: `a * b;` declares a pointer if `a` is one. The first fault ends a file.
 //!
@@ -27,9 +27,11 @@
 mod declarators;
 mod exprs;
 mod ispc;
+mod staged;
 mod templates;
 
-use crate::diagnostics::sierra_syntax;
+use crate::Dialect;
+use crate::diagnostics::c_syntax;
 use crate::lexer::{Kind, Token};
 use crate::syntax::*;
 use nyala_base::diagnostics::limitation;
@@ -39,70 +41,6 @@ use rustc_hash::FxHashMap;
 
 /// Limit on what is within each other.
 const MAX_DEPTH: u32 = 100;
-
-/// Words that are no names.
-const KEYWORDS: [&str; 60] = [
-    "auto",
-    "bool",
-    "break",
-    "case",
-    "char",
-    "class",
-    "const",
-    "constexpr",
-    "continue",
-    "current_mask",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "for_each_active",
-    "for_each_unique",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "namespace",
-    "new",
-    "nullptr",
-    "NULL",
-    "operator",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "restrict",
-    "return",
-    "scalar",
-    "short",
-    "signed",
-    "simd",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typename",
-    "uniform",
-    "union",
-    "unsigned",
-    "using",
-    "varying",
-    "void",
-    "while",
-];
 
 /// Words of C and C++ that begin what is not there, with what it is, in the plural, and what to write instead.
 const MISSING: [(&str, &str, &str); 11] = [
@@ -117,27 +55,6 @@ const MISSING: [(&str, &str, &str); 11] = [
     ("throw", "exceptions", "return a value that says what is wrong"),
     ("try", "exceptions", "return a value that says what is wrong"),
     ("using", "`using` declarations", "write a `typedef`"),
-];
-
-/// Names of types that are no keywords.
-const INTS: [(&str, Prim); 17] = [
-    ("int8", Prim::I8),
-    ("int16", Prim::I16),
-    ("int32", Prim::I32),
-    ("int64", Prim::I64),
-    ("uint8", Prim::U8),
-    ("uint16", Prim::U16),
-    ("uint32", Prim::U32),
-    ("uint64", Prim::U64),
-    ("int8_t", Prim::I8),
-    ("int16_t", Prim::I16),
-    ("int32_t", Prim::I32),
-    ("int64_t", Prim::I64),
-    ("uint8_t", Prim::U8),
-    ("uint16_t", Prim::U16),
-    ("uint32_t", Prim::U32),
-    ("uint64_t", Prim::U64),
-    ("size_t", Prim::U64),
 ];
 
 /// What a name is.
@@ -162,28 +79,24 @@ struct Parser<'s> {
     scopes: Vec<FxHashMap<&'s str, Role>>,
     /// Blocks behind `extern "C"` that are open.
     n_blocks: u32,
-    /// The dialect is that of ISPC's programs.
-    is_ispc: bool,
+    dialect: Dialect,
 }
 
 /// The value behind `#if`, of tokens that end with `End`.
-pub(crate) fn parse_condition<'s>(tokens: Vec<Token<'s>>) -> Parsed<Expr<'s>> {
+pub fn parse_condition<'s>(tokens: Vec<Token<'s>>) -> Parsed<Expr<'s>> {
     let scopes = vec![FxHashMap::default()];
-    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, is_ispc: false };
+    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, dialect: Dialect::Sierra };
     let condition = parser.expression()?;
     if parser.token().kind == Kind::End { Ok(condition) } else { Err(parser.unexpected("the end of the line")) }
 }
 
 /// The items of a file's tokens. What is wrong with its grammar is reported.
-pub fn parse<'s>(tokens: Vec<Token<'s>>, is_ispc: bool, sink: &mut Sink) -> Vec<Item<'s>> {
-    // Types of the library are around the file's.
-    let mut types = FxHashMap::default();
-    if is_ispc {
-        types.insert("RNGState", Role::Type);
-    }
-    let tokens = if is_ispc { ispc::without_attributes(tokens) } else { tokens };
+pub fn parse<'s>(tokens: Vec<Token<'s>>, dialect: Dialect, sink: &mut Sink) -> Vec<Item<'s>> {
+    // Types of the language are around the file's.
+    let types = dialect.types().iter().map(|&name| (name, Role::Type)).collect();
+    let tokens = if dialect == Dialect::Ispc { ispc::without_attributes(tokens) } else { tokens };
     let scopes = vec![types, FxHashMap::default()];
-    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, is_ispc };
+    let mut parser = Parser { tokens, pos: 0, depth: 0, scopes, n_blocks: 0, dialect };
     let mut items = Vec::new();
     while parser.token().kind != Kind::End {
         match parser.item() {
@@ -201,6 +114,27 @@ pub fn parse<'s>(tokens: Vec<Token<'s>>, is_ispc: bool, sink: &mut Sink) -> Vec<
 }
 
 impl<'s> Parser<'s> {
+    fn is_sierra(&self) -> bool {
+        self.dialect == Dialect::Sierra
+    }
+
+    fn is_ispc(&self) -> bool {
+        self.dialect == Dialect::Ispc
+    }
+
+    fn is_staged(&self) -> bool {
+        self.dialect == Dialect::StagedC
+    }
+
+    fn is_keyword(&self, word: &str) -> bool {
+        self.dialect.is_keyword(word)
+    }
+
+    /// The number that a name means, unless the program has another meaning for it.
+    fn int_name(&self, name: &str) -> Option<Prim> {
+        self.dialect.number(name)
+    }
+
     fn token(&self) -> Token<'s> {
         self.ahead(0)
     }
@@ -246,13 +180,13 @@ impl<'s> Parser<'s> {
         if let Some((_, what, hint)) = MISSING.iter().find(|m| m.0 == token.text && self.is_keyword(m.0)) {
             return Box::new(limitation::not_supported(token.span, what, hint));
         }
-        Box::new(sierra_syntax::unexpected(token.span, token.text, expected))
+        Box::new(c_syntax::unexpected(token.span, token.text, expected))
     }
 
     /// Parses something that may contain itself.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(Box::new(sierra_syntax::too_deep(self.span(), MAX_DEPTH)));
+            return Err(Box::new(c_syntax::too_deep(self.span(), MAX_DEPTH)));
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -316,7 +250,7 @@ impl<'s> Parser<'s> {
         is_word
             || token.text == "inline"
             || self.is_type_name(token.text)
-            || self.is_ispc && ispc::begins_type(token.text)
+            || self.is_ispc() && ispc::begins_type(token.text)
     }
 
     fn is_type_name(&self, name: &str) -> bool {
@@ -334,10 +268,10 @@ impl<'s> Parser<'s> {
         if self.eat(";") {
             return Ok(None);
         }
-        if self.is("template") {
+        if self.is("template") && self.is_keyword("template") {
             return self.template();
         }
-        if self.is_ispc && self.is("export") && self.ahead(1).text == "{" {
+        if self.is_ispc() && self.is("export") && self.ahead(1).text == "{" {
             // Types that the header is to have, which has those that functions need.
             self.pos += 2;
             while !self.is("}") {
@@ -406,11 +340,11 @@ impl<'s> Parser<'s> {
             {
                 launch.waits = true;
             }
-            let has = |word: &str| p.is_ispc && p.tokens[start..p.pos].iter().any(|t| t.text == word);
+            let has = |word: &str| p.is_ispc() && p.tokens[start..p.pos].iter().any(|t| t.text == word);
             let (has_jumps, has_tasks) = (has("goto"), has("launch"));
             let params = declarator.params.iter().flatten();
             let has_lanes = params.into_iter().any(|(s, _)| s.varying.is_some())
-                || p.is_ispc
+                || p.is_ispc()
                 || p.tokens[start..p.pos].iter().any(|t| t.text == "varying");
             Ok(Function { storage, specifier, declarator, body, has_lanes, has_jumps, has_tasks, end })
         })
@@ -442,7 +376,18 @@ impl<'s> Parser<'s> {
                 let of_type = if declarator.rates.is_bound { Role::BoundType } else { Role::Type };
                 self.declare(name.text, if storage == Storage::Typedef { of_type } else { Role::Value });
             }
-            let init = if self.eat("=") { Some(self.init()?) } else { None };
+            if self.is_staged() && declarator.params.is_some() && self.is("{") {
+                // A function within another one, which its language says is missing.
+                let start = self.span();
+                self.block()?;
+                declared.push((declarator, Some(Init::List(Vec::new(), self.since(start)))));
+                return Ok(Declaration { storage, specifier, declared });
+            }
+            let init = match () {
+                () if self.is_staged() && declarator.params.is_some() => self.special_function()?,
+                () if self.eat("=") => Some(self.init()?),
+                () => None,
+            };
             declared.push((declarator, init));
             if !self.eat(",") {
                 break;
@@ -456,7 +401,7 @@ impl<'s> Parser<'s> {
 
     fn init(&mut self) -> Parsed<Init<'s>> {
         let start = self.span();
-        if !self.eat("{") {
+        if self.is_staged() || !self.eat("{") {
             return self.assignment().map(Init::Value);
         }
         self.nested(|p| {
@@ -501,7 +446,7 @@ impl<'s> Parser<'s> {
         loop {
             let token = self.token();
             let is_open = kind.is_none() && base.is_none() && counts == [0; 4];
-            if self.is_ispc && !is_open && short.is_none() && self.eat("<") {
+            if self.is_ispc() && !is_open && short.is_none() && self.eat("<") {
                 short = Some(Box::new(self.nested(Self::template_value)?));
                 self.expect(">")?;
                 continue;
@@ -509,13 +454,16 @@ impl<'s> Parser<'s> {
             if token.kind != Kind::Name {
                 break;
             }
-            if self.is_ispc && self.word_of_ispc(token, &mut storage, &mut words, &mut lengths[0])? {
+            if self.is_ispc() && self.word_of_ispc(token, &mut storage, &mut words, &mut lengths[0])? {
                 continue;
+            }
+            if !self.is_keyword(token.text) && !self.is_type_name(token.text) {
+                break;
             }
             match token.text {
                 "const" | "constexpr" => is_const = true,
                 "inline" | "uniform" => {}
-                word @ ("varying" | "simd") if !self.is_ispc => {
+                word @ ("varying" | "simd") if self.is_sierra() => {
                     self.pos += 1;
                     lengths[usize::from(word == "simd")] = Some(Box::new(self.length()?));
                     continue;
@@ -531,7 +479,7 @@ impl<'s> Parser<'s> {
                 "float" if is_open => kind = Some(SpecifierKind::Prim(Prim::F32)),
                 "void" if is_open => kind = Some(SpecifierKind::Void),
                 "bool" if is_open => kind = Some(SpecifierKind::Prim(Prim::Bool)),
-                "auto" if is_open && !self.is_ispc => kind = Some(SpecifierKind::Auto),
+                "auto" if is_open && self.is_sierra() => kind = Some(SpecifierKind::Auto),
                 "struct" | "union" if is_open => {
                     kind = Some(self.struct_specifier()?);
                     continue;
@@ -546,7 +494,7 @@ impl<'s> Parser<'s> {
                     && base.is_none()
                     && counts[2..] == [0; 2]
                     && self.role(name).is_none()
-                    && let Some(int) = self.int_name(name).filter(|p| self.is_ispc && p.is_int()) =>
+                    && let Some(int) = self.int_name(name).filter(|p| self.is_ispc() && p.is_int()) =>
                 {
                     kind = Some(SpecifierKind::Prim(if counts[1] > 0 { unsigned(int) } else { int }));
                     counts = [0; 4];
@@ -589,7 +537,7 @@ impl<'s> Parser<'s> {
             (Some(kind), None) if !is_sized && base.is_none() => kind,
             (None, Some(prim)) => SpecifierKind::Prim(prim),
             (None, None) if !is_sized && base.is_none() => return Err(self.unexpected("a type")),
-            _ => return Err(Box::new(sierra_syntax::no_type(self.since(start)))),
+            _ => return Err(Box::new(c_syntax::no_type(self.since(start)))),
         };
         let [varying, simd] = lengths;
         Ok((storage, Specifier { kind, is_const, varying, simd, short, words, span: self.since(start) }))
@@ -672,15 +620,16 @@ impl<'s> Parser<'s> {
 
     fn statement(&mut self) -> Parsed<Statement<'s>> {
         self.nested(|p| {
+            let labels = if p.is_staged() { p.labels()? } else { Vec::new() };
             let start = p.span();
             let kind = p.statement_kind()?;
-            Ok(Statement { kind, span: p.since(start) })
+            Ok(Statement { labels, kind, span: p.since(start) })
         })
     }
 
     fn statement_kind(&mut self) -> Parsed<StatementKind<'s>> {
         let token = self.token();
-        if self.is_ispc
+        if self.is_ispc()
             && token.kind == Kind::Name
             && let Some(found) = self.statement_of_ispc(token)?
         {
@@ -723,7 +672,7 @@ impl<'s> Parser<'s> {
                     self.expect(":")?;
                     return Ok(StatementKind::Default);
                 }
-                "scalar" if !self.is_ispc => {
+                "scalar" if self.is_sierra() => {
                     self.pos += 1;
                     let mut mask = None;
                     if self.eat("(") {
@@ -735,7 +684,7 @@ impl<'s> Parser<'s> {
                         Ok(StatementKind::Scalar(mask, Box::new(p.statement()?)))
                     });
                 }
-                "for_each_active" if !self.is_ispc => {
+                "for_each_active" if self.is_sierra() => {
                     self.pos += 1;
                     self.expect("(")?;
                     let mask = self.name("a name for the mask")?;
@@ -747,7 +696,7 @@ impl<'s> Parser<'s> {
                         Ok(StatementKind::ForEachActive(mask, lane, Box::new(p.statement()?)))
                     });
                 }
-                "for_each_unique" if !self.is_ispc => {
+                "for_each_unique" if self.is_sierra() => {
                     self.pos += 1;
                     self.expect("(")?;
                     let name = self.name("a name for the value")?;
@@ -804,7 +753,7 @@ impl<'s> Parser<'s> {
         }
         let mut arms = Vec::new();
         loop {
-            if !(self.is_ispc && self.eat("cif")) {
+            if !(self.is_ispc() && self.eat("cif")) {
                 self.expect("if")?;
             }
             let condition = self.condition()?;
@@ -812,7 +761,7 @@ impl<'s> Parser<'s> {
             if !self.eat("else") {
                 return Ok(StatementKind::If(arms, None));
             }
-            if !(self.is("if") || self.is_ispc && self.is("cif")) {
+            if !(self.is("if") || self.is_ispc() && self.is("cif")) {
                 let otherwise = self.statement()?;
                 return Ok(StatementKind::If(arms, Some(Box::new(otherwise))));
             }
@@ -831,7 +780,7 @@ impl<'s> Parser<'s> {
             self.expect(";")?;
             Some(StatementKind::Value(value))
         };
-        let first = first.map(|kind| Box::new(Statement { kind, span: self.since(start) }));
+        let first = first.map(|kind| Box::new(Statement { labels: Vec::new(), kind, span: self.since(start) }));
         let condition = if self.is(";") { None } else { Some(self.expression()?) };
         self.expect(";")?;
         let step = if self.is(")") { None } else { Some(self.expression()?) };
@@ -842,7 +791,7 @@ impl<'s> Parser<'s> {
 }
 
 /// The unsigned integers of as many bits.
-pub(crate) fn unsigned(prim: Prim) -> Prim {
+pub fn unsigned(prim: Prim) -> Prim {
     match prim {
         Prim::I8 => Prim::U8,
         Prim::I16 => Prim::U16,

@@ -6,12 +6,12 @@ impl<'s> Parser<'s> {
     /// A template, a specialization, or an instance that is asked for: `template int f<int>(int a);`. What is declared only is no item.
     pub(super) fn template(&mut self) -> Parsed<Option<Item<'s>>> {
         let start = self.expect("template")?;
-        let is_instance = self.is_ispc && !self.is("<");
+        let is_instance = self.is_ispc() && !self.is("<");
         if !is_instance {
             self.expect("<")?;
         }
         if is_instance || self.is(">") {
-            if !self.is_ispc {
+            if !self.is_ispc() {
                 let hint = "write a function without `template`";
                 let span = self.since(start);
                 return Err(Box::new(limitation::not_supported(span, "specializations of templates", hint)));
@@ -63,7 +63,7 @@ impl<'s> Parser<'s> {
         loop {
             let integer = if self.eat("typename") || self.eat("class") { None } else { Some(self.specifiers()?.1) };
             let name = self.name("the name of a parameter")?;
-            let of_type = if self.is_ispc { Role::BoundType } else { Role::Type };
+            let of_type = if self.is_ispc() { Role::BoundType } else { Role::Type };
             self.declare(name.text, if integer.is_some() { Role::Value } else { of_type });
             params.push(TemplateParam { name, integer });
             if self.is("=") {
@@ -90,7 +90,7 @@ impl<'s> Parser<'s> {
             let hint = "write a template of a function or a struct";
             return Err(Box::new(limitation::not_supported(declarator.span, "templates of others", hint)));
         };
-        if self.is_ispc && self.eat(";") {
+        if self.is_ispc() && self.eat(";") {
             return Ok((name.text, None));
         }
         if !self.is("{") {

@@ -1,4 +1,4 @@
-//! Syntax trees. What may be long without being deep is a list: operators in a row, postfix operators, `else if`.
+//! Syntax trees, of all dialects. What may be long without being deep is a list: operators in a row, postfix operators, `else if`.
 
 use nyala_base::Span;
 use nyala_ir::Prim;
@@ -193,6 +193,8 @@ pub enum Designator<'s> {
 
 #[derive(Debug)]
 pub struct Statement<'s> {
+    /// `@e:` before it, of Staged-C.
+    pub labels: Vec<Expr<'s>>,
     pub kind: StatementKind<'s>,
     pub span: Span,
 }
@@ -251,8 +253,9 @@ pub struct Expr<'s> {
 
 #[derive(Debug)]
 pub enum ExprKind<'s> {
+    /// In Staged-C, `*` is one.
     Name(&'s str),
-    /// `f<int>`
+    /// `f<int>`; in Staged-C a function with arguments.
     Instance(Name<'s>, Vec<TemplateArg<'s>>),
     /// With its digits and suffix.
     Int(&'s str),
@@ -267,6 +270,10 @@ pub enum ExprKind<'s> {
     Cast(Box<TypeName<'s>>, Box<Expr<'s>>),
     /// `(T) {1, 2}`
     Literal(Box<TypeName<'s>>, Box<Init<'s>>),
+    /// Of Staged-C: `{1, 2}` as a value.
+    List(Vec<Expr<'s>>),
+    /// Of Staged-C: `compile f<n>`
+    Compile(Box<Expr<'s>>),
     /// `seq<n>()`
     Sequence(Box<Expr<'s>>),
     /// `current_mask`
@@ -357,4 +364,49 @@ pub enum Binary {
     Mul,
     Div,
     Rem,
+}
+
+impl Binary {
+    pub fn word(self) -> &'static str {
+        &self.name()["operator".len()..]
+    }
+
+    /// The function that a program may define for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Binary::Or => "operator|",
+            Binary::Xor => "operator^",
+            Binary::And => "operator&",
+            Binary::Eq => "operator==",
+            Binary::Ne => "operator!=",
+            Binary::Lt => "operator<",
+            Binary::Le => "operator<=",
+            Binary::Gt => "operator>",
+            Binary::Ge => "operator>=",
+            Binary::Shl => "operator<<",
+            Binary::Shr => "operator>>",
+            Binary::Add => "operator+",
+            Binary::Sub => "operator-",
+            Binary::Mul => "operator*",
+            Binary::Div => "operator/",
+            Binary::Rem => "operator%",
+        }
+    }
+
+    /// That of `+=` and the like.
+    pub fn assigning_name(self) -> &'static str {
+        match self {
+            Binary::Or => "operator|=",
+            Binary::Xor => "operator^=",
+            Binary::And => "operator&=",
+            Binary::Shl => "operator<<=",
+            Binary::Shr => "operator>>=",
+            Binary::Add => "operator+=",
+            Binary::Sub => "operator-=",
+            Binary::Mul => "operator*=",
+            Binary::Div => "operator/=",
+            Binary::Rem => "operator%=",
+            _ => "",
+        }
+    }
 }

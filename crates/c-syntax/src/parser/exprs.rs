@@ -86,7 +86,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `||` in a row, or `&&`.
-    fn logic(&mut self, is_or: bool) -> Parsed<Expr<'s>> {
+    pub(super) fn logic(&mut self, is_or: bool) -> Parsed<Expr<'s>> {
         let start = self.span();
         let operand = |p: &mut Self| if is_or { p.logic(false) } else { p.binary(0) };
         let first = operand(self)?;
@@ -128,12 +128,15 @@ impl<'s> Parser<'s> {
     fn unary(&mut self) -> Parsed<Expr<'s>> {
         let token = self.token();
         let start = token.span;
+        if self.is_staged() && self.eat("*") {
+            return Ok(Expr { kind: ExprKind::Name("*"), span: start });
+        }
         if let Some(&(_, operator)) = PREFIXES.iter().find(|p| token.kind == Kind::Sign && p.0 == token.text) {
             self.pos += 1;
             let operand = self.nested(Self::unary)?;
             return Ok(Expr { kind: ExprKind::Unary(operator, Box::new(operand)), span: self.since(start) });
         }
-        if self.is_ispc
+        if self.is_ispc()
             && let Some(found) = self.value_of_ispc()?
         {
             return Ok(found);
@@ -144,8 +147,8 @@ impl<'s> Parser<'s> {
                 let ty = Box::new(p.type_name()?);
                 p.expect(")")?;
                 if p.is("{") {
-                    let init = Box::new(p.init()?);
-                    return Ok(Expr { kind: ExprKind::Literal(ty, init), span: p.since(start) });
+                    let init = Box::new(if p.is_staged() { Init::Value(p.list()?) } else { p.init()? });
+                    return p.behind(Expr { kind: ExprKind::Literal(ty, init), span: p.since(start) });
                 }
                 let operand = Box::new(p.unary()?);
                 Ok(Expr { kind: ExprKind::Cast(ty, operand), span: p.since(start) })
@@ -165,8 +168,13 @@ impl<'s> Parser<'s> {
     }
 
     fn postfix(&mut self) -> Parsed<Expr<'s>> {
-        let start = self.span();
         let base = self.primary()?;
+        self.behind(base)
+    }
+
+    /// A value with the operators behind it.
+    fn behind(&mut self, base: Expr<'s>) -> Parsed<Expr<'s>> {
+        let start = base.span;
         let mut rest = Vec::new();
         loop {
             let at = self.span();
@@ -230,14 +238,14 @@ impl<'s> Parser<'s> {
                 self.expect(")")?;
                 return Ok(Expr { kind: ExprKind::Cast(Box::new((specifier, ty)), operand), span: self.since(start) });
             }
-            Kind::Name if self.is_ispc && self.role(token.text).is_none() && token.text == "programCount" => {
+            Kind::Name if self.is_ispc() && self.role(token.text).is_none() && token.text == "programCount" => {
                 ExprKind::Gang
             }
-            Kind::Name if self.is_ispc && self.role(token.text).is_none() && token.text == "programIndex" => {
+            Kind::Name if self.is_ispc() && self.role(token.text).is_none() && token.text == "programIndex" => {
                 ExprKind::Sequence(Box::new(self.gang()))
             }
-            Kind::Name if !self.is_ispc && token.text == "current_mask" => ExprKind::Mask,
-            Kind::Name if !self.is_ispc && token.text == "seq" && self.ahead(1).text == "<" => {
+            Kind::Name if self.is_sierra() && token.text == "current_mask" => ExprKind::Mask,
+            Kind::Name if self.is_sierra() && token.text == "seq" && self.ahead(1).text == "<" => {
                 self.pos += 2;
                 // A `>` would end it.
                 let length = Box::new(self.nested(|p| p.binary(SHIFTS))?);
@@ -252,7 +260,10 @@ impl<'s> Parser<'s> {
                 let name = Name { text: token.text, span: start };
                 return Ok(Expr { kind: ExprKind::Instance(name, args), span: self.since(start) });
             }
-            Kind::Name if !self.is_keyword(token.text) => ExprKind::Name(token.text),
+            Kind::Name if !self.is_keyword(token.text) || matches!(token.text, "always" | "never") => {
+                ExprKind::Name(token.text)
+            }
+            Kind::Sign if token.text == "{" && self.is_staged() => return self.list(),
             Kind::Sign if token.text == "(" => {
                 self.pos += 1;
                 let inner = self.nested(Self::expression)?;

@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Text to tokens, the same ones in each dialect.
 //!
 //! Separate, since only here characters are looked at. It never fails: what begins no token is one that no rule of the grammar takes.
 
@@ -29,10 +29,10 @@ pub struct Token<'s> {
 }
 
 /// Longer ones first.
-const SIGNS: [&str; 47] = [
+const SIGNS: [&str; 48] = [
     "<<=", ">>=", "...", "==", "!=", "<=", ">=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=",
     "^=", "<<", ">>", "->", "::", "(", ")", "[", "]", "{", "}", ",", ";", ":", "?", "=", "+", "-", "*", "/", "%", "<",
-    ">", "&", "|", "^", "!", "~", ".",
+    ">", "&", "|", "^", "!", "~", ".", "@",
 ];
 
 /// The tokens, the last of which is `End`. A line for the preprocessor is one token.

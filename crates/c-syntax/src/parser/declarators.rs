@@ -40,20 +40,20 @@ impl<'s> Parser<'s> {
         let start = self.span();
         let mut pointers = Vec::new();
         let mut rates = Rates::default();
-        while self.eat("*") {
+        while self.eat("*") || self.is_staged() && self.empty_brackets() {
             let mut pointer = (false, None);
             rates = Rates::default();
             loop {
                 if self.eat("const") {
                     pointer.0 = true;
-                } else if self.is_ispc && (self.is("varying") || self.is("uniform")) {
+                } else if self.is_ispc() && (self.is("varying") || self.is("uniform")) {
                     rates.is_bound = true;
                     if self.next().text == "varying" {
                         pointer.1 = Some(self.gang());
                     }
-                } else if self.eat("varying") {
+                } else if self.is_sierra() && self.eat("varying") {
                     pointer.1 = Some(self.length()?);
-                } else if !self.eat("uniform") && !self.eat("restrict") {
+                } else if !["uniform", "restrict"].iter().any(|word| self.is_keyword(word) && self.eat(word)) {
                     break;
                 }
             }
@@ -61,9 +61,9 @@ impl<'s> Parser<'s> {
         }
         let is_reference = self.eat("&");
         let mut reference_lanes = None;
-        if is_reference && self.eat("varying") {
+        if is_reference && !self.is_staged() && self.eat("varying") {
             reference_lanes = Some(Box::new(self.length()?));
-        } else if is_reference {
+        } else if is_reference && !self.is_staged() {
             self.eat("uniform");
         }
         if self.is("(") && self.ahead(1).text == "*" {
@@ -90,7 +90,7 @@ impl<'s> Parser<'s> {
                 ..Declarator::at(span)
             });
         }
-        if self.is_ispc && self.is("(") && self.ahead(1).text == "&" && self.ahead(3).text == ")" {
+        if self.is_ispc() && self.is("(") && self.ahead(1).text == "&" && self.ahead(3).text == ")" {
             // `(&a)[n]`: a reference to an array.
             self.pos += 2;
             let name = Some(self.name("a name")?);
@@ -100,7 +100,7 @@ impl<'s> Parser<'s> {
             return Ok(Declarator { pointers, is_reference: true, name, lengths, rates, ..Declarator::at(span) });
         }
         let has_name = self.token().kind == Kind::Name && !self.is_keyword(self.token().text);
-        let name = if self.is("operator") {
+        let name = if self.is("operator") && self.is_keyword("operator") {
             Some(self.operator()?)
         } else if is_named || has_name {
             Some(self.name("a name")?)
@@ -160,7 +160,7 @@ impl<'s> Parser<'s> {
             let (_, specifier) = self.specifiers()?;
             let mut declarator = self.declarator(false)?;
             self.rate(&specifier, false, &mut declarator);
-            if self.is_ispc && self.eat("=") {
+            if self.is_ispc() && self.eat("=") {
                 declarator.default = Some(self.assignment()?.into());
             }
             params.push((specifier, declarator));

@@ -6,68 +6,6 @@
 //! leave it open. What a pointer leads to has none, the pointer itself is as a variable is.
 
 use super::*;
-use crate::diagnostics::sierra_lanes;
-
-/// Words that are no names. Those of Sierra and C++ that are missing may be names.
-const KEYWORDS: [&str; 25] = [
-    "cbreak",
-    "ccontinue",
-    "creturn",
-    "cdo",
-    "cfor",
-    "cif",
-    "cwhile",
-    "delete",
-    "export",
-    "foreach",
-    "foreach_active",
-    "foreach_tiled",
-    "foreach_unique",
-    "launch",
-    "new",
-    "noinline",
-    "soa",
-    "sync",
-    "task",
-    "unmasked",
-    "invoke_sycl",
-    "__attribute__",
-    "__declspec",
-    "__regcall",
-    "__vectorcall",
-];
-
-/// Words of Sierra and C++ that ISPC's programs may have as names.
-const NAMES: [&str; 19] = [
-    "auto",
-    "class",
-    "constexpr",
-    "current_mask",
-    "for_each_active",
-    "for_each_unique",
-    "namespace",
-    "nullptr",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "restrict",
-    "scalar",
-    "simd",
-    "this",
-    "throw",
-    "try",
-    "using",
-];
-
-/// More names of numbers.
-const NUMBERS: [(&str, Prim); 5] = [
-    ("float16", Prim::F16),
-    ("intptr_t", Prim::I64),
-    ("ptrdiff_t", Prim::I64),
-    ("uint", Prim::U32),
-    ("uintptr_t", Prim::U64),
-];
 
 /// Limit on the elements that lie side by side.
 const MAX_SOA: u32 = 64;
@@ -115,19 +53,6 @@ pub(super) fn begins_type(word: &str) -> bool {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn is_keyword(&self, word: &str) -> bool {
-        match self.is_ispc {
-            true => KEYWORDS.contains(&word) || super::KEYWORDS.contains(&word) && !NAMES.contains(&word),
-            false => super::KEYWORDS.contains(&word),
-        }
-    }
-
-    /// The number that a name means, unless the program has another meaning for it.
-    pub(super) fn int_name(&self, name: &str) -> Option<Prim> {
-        let more = NUMBERS.iter().filter(|_| self.is_ispc);
-        INTS.iter().chain(more).find(|i| i.0 == name).map(|i| i.1)
-    }
-
     /// The number of lanes.
     pub(super) fn gang(&self) -> Expr<'s> {
         Expr { kind: ExprKind::Gang, span: self.span() }
@@ -135,7 +60,7 @@ impl<'s> Parser<'s> {
 
     /// Says whether a type has lanes that does not say so. `is_open`: something else decides.
     pub(super) fn rate(&self, specifier: &Specifier<'s>, is_open: bool, declarator: &mut Declarator<'s>) {
-        if !self.is_ispc {
+        if !self.is_ispc() {
             return;
         }
         let is_bound_type =
@@ -181,7 +106,7 @@ impl<'s> Parser<'s> {
                 let at = self.token();
                 let n = at.text.parse().ok().filter(|n: &u32| (2..=MAX_SOA).contains(n) && n.is_power_of_two());
                 let Some(n) = n.filter(|_| at.kind == Kind::Int) else {
-                    return Err(Box::new(sierra_lanes::no_soa(at.span, at.text, MAX_SOA)));
+                    return Err(Box::new(c_syntax::no_soa(at.span, at.text, MAX_SOA)));
                 };
                 words.soa = Some(n);
                 self.pos += 1;
