@@ -207,7 +207,20 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
         ("Embree, low", peer("low")),
         ("Embree, high", peer("high")),
     ];
-    let columns = ["sah", "fast", "split", "refit", "sah_cost", "fast_cost", "split_cost", "medium", "low", "high"];
+    let columns = [
+        "sah",
+        "fast",
+        "linear",
+        "split",
+        "refit",
+        "sah_cost",
+        "fast_cost",
+        "linear_cost",
+        "split_cost",
+        "medium",
+        "low",
+        "high",
+    ];
     let names = columns.map(|c| format!("{scene}_{c}"));
     let workloads = names.each_ref().map(|name| (name.as_str(), ()));
     let tell = |turn: usize, name: &str| {
@@ -219,12 +232,14 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
     };
     let ms = |program: usize, column: &str| of(program, column) / 1e6;
     Ok(format!(
-        "  {scene} built in ms, {threads} threads: SAH {:.1} (cost {:.2}), merged {:.1} (cost {:.2}), spatial splits {:.1} (cost {:.2}), \
+        "  {scene} built in ms, {threads} threads: SAH {:.1} (cost {:.2}), merged {:.1} (cost {:.2}), linear {:.1} (cost {:.2}), spatial splits {:.1} (cost {:.2}), \
          refitted {:.1}; Embree {:.1}, by Morton codes {:.1}, spatial splits {:.1}\n",
         ms(0, "sah"),
         of(0, "sah_cost"),
         ms(0, "fast"),
         of(0, "fast_cost"),
+        ms(0, "linear"),
+        of(0, "linear_cost"),
         ms(0, "split"),
         of(0, "split_cost"),
         ms(0, "refit"),
