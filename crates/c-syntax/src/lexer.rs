@@ -173,6 +173,11 @@ fn number(bytes: &[u8]) -> (usize, Kind) {
                 kind = Kind::Float;
                 pos += usize::from(matches!(at(pos + 1), b'+' | b'-'));
             }
+            // `1.5d-3`, in ISPC's dialect
+            b'd' | b'D' if !is_hex && matches!(at(pos + 1), b'+' | b'-') && at(pos + 2).is_ascii_digit() => {
+                kind = Kind::Float;
+                pos += 1;
+            }
             c if c.is_ascii_alphanumeric() || c == b'_' => {}
             _ => return (pos, kind),
         }

@@ -341,12 +341,12 @@ impl<'s> Parser<'s> {
                 launch.waits = true;
             }
             let has = |word: &str| p.is_ispc() && p.tokens[start..p.pos].iter().any(|t| t.text == word);
-            let (has_jumps, has_tasks) = (has("goto"), has("launch"));
+            let (has_jumps, has_tasks, has_alloca) = (has("goto"), has("launch"), has("alloca"));
             let params = declarator.params.iter().flatten();
             let has_lanes = params.into_iter().any(|(s, _)| s.varying.is_some())
                 || p.is_ispc()
                 || p.tokens[start..p.pos].iter().any(|t| t.text == "varying");
-            Ok(Function { storage, specifier, declarator, body, has_lanes, has_jumps, has_tasks, end })
+            Ok(Function { storage, specifier, declarator, body, has_lanes, has_jumps, has_tasks, has_alloca, end })
         })
     }
 

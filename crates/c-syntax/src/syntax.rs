@@ -84,6 +84,8 @@ pub struct Function<'s> {
     pub has_jumps: bool,
     /// Tasks of it run beside its own code.
     pub has_tasks: bool,
+    /// It calls `alloca`.
+    pub has_alloca: bool,
     /// Where the body ends.
     pub end: Span,
 }

@@ -112,6 +112,7 @@ pub fn lower(
         has_jumps: false,
         labels: FxHashMap::default(),
         pending: None,
+        borrowed: None,
         given: FxHashMap::default(),
         n_library_templates: 0,
     };
@@ -314,6 +315,8 @@ struct Lowerer<'s, 'w> {
     labels: jumps::Labels<'s>,
     /// Where a function that launches tasks notes those that it has to wait for.
     pending: Option<tasks::Pending>,
+    /// Where a function that calls `alloca` notes what it has to give back.
+    borrowed: Option<Val>,
     /// Values of arguments that are known, by their expressions.
     given: FxHashMap<usize, (Val, Ty)>,
     /// Names of ISPC's library, and the number of its templates.
@@ -583,7 +586,10 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
         declared: &[(Specifier<'s>, Declarator<'s>)],
     ) -> Lowered<(Signature, Vec<&'s str>)> {
-        let result = self.declared_type(base, specifier.is_const, declarator)?;
+        let mut result = self.declared_type(base, specifier.is_const, declarator)?;
+        if matches!(storage, Storage::Export | Storage::ExternC) {
+            result = self.address_type(result, declarator.span)?;
+        }
         let simd = match &specifier.simd {
             Some(n) => Some(self.length(n)?).filter(|n| *n > 1),
             None => self.mode_of_gang(storage, specifier),
@@ -595,7 +601,11 @@ impl<'s> Lowerer<'s, '_> {
         let mut names = vec!["m"];
         for (specifier, declarator) in declared {
             let base = self.specified(specifier)?;
-            params.push(self.param_type(base, specifier.is_const, declarator)?);
+            let mut ty = self.param_type(base, specifier.is_const, declarator)?;
+            if matches!(storage, Storage::Export | Storage::ExternC) {
+                ty = self.address_type(ty, declarator.span)?;
+            }
+            params.push(ty);
             names.push(declarator.name.map_or("x", |n| n.text));
         }
         if specifier.words.is_task {
@@ -605,6 +615,9 @@ impl<'s> Lowerer<'s, '_> {
         names.push("return");
         if simd.is_some() {
             names.insert(1, "mask");
+        }
+        if self.is_ispc && matches!(storage, Storage::Export | Storage::ExternC) {
+            self.check_no_slices(&params, declarator.span)?;
         }
         if let Some(name) = declarator.name {
             self.check_operator(name, &params)?;
@@ -703,7 +716,7 @@ impl<'s> Lowerer<'s, '_> {
         for length in inner.iter().rev() {
             ty = self.array_of(ty, length.as_ref(), declarator.span)?;
         }
-        let ty = self.types.pointer(ty, target_is_const);
+        let ty = self.pointer_to(ty, target_is_const);
         self.depth(ty, declarator.span)?;
         Ok(ty)
     }

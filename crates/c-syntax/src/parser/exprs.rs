@@ -157,7 +157,7 @@ impl<'s> Parser<'s> {
         if self.eat("sizeof") {
             if self.is("(") && self.begins_type(self.ahead(1)) {
                 self.pos += 1;
-                let ty = Box::new(self.type_name()?);
+                let ty = Box::new(self.type_of(false)?);
                 self.expect(")")?;
                 return Ok(Expr { kind: ExprKind::SizeOfType(ty), span: self.since(start) });
             }

@@ -175,6 +175,11 @@ impl<'s> Lowerer<'s, '_> {
 
     fn int_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
         let faulty = || Box::new(c_syntax::literal(span, text, "integer"));
+        let is_decimal = !text.starts_with("0x") && !text.starts_with("0X");
+        if self.is_ispc && is_decimal && text.contains(['d', 'D']) {
+            // `2d`
+            return self.float_of_ispc(text, span);
+        }
         // `2k`
         let unit = text.find(['k', 'M', 'G']).filter(|_| self.is_ispc);
         let scale = unit.map_or(0, |at| match text.as_bytes()[at] {
@@ -303,22 +308,19 @@ impl<'s> Lowerer<'s, '_> {
 
     /// What a pointer leads to.
     fn pointee(&mut self, (val, ty): (Val, Ty), span: Span) -> Lowered<Value> {
+        let (val, ty) = self.as_slice((val, ty), span)?;
+        if self.types.as_slice(ty).is_some() {
+            return self.element_of_slice((val, ty), None, span);
+        }
         match *self.types.kind(ty) {
             Kind::Pointer { to, is_const } => {
                 self.complete(to, span)?;
                 let zero = self.w.lit_i64(0);
-                if matches!(self.types.kind(to), Kind::Soa { .. }) {
-                    let long = self.types.prim(Prim::I64);
-                    return self.element_of_soa((val, to, is_const), (zero, long), [span; 2]);
-                }
                 Ok(Value::Place(Variable { address: self.w.op(Op::Lea, &[val, zero]), ty: to, is_const }))
             }
             Kind::VaryingPointer { to, is_const, n } => {
                 self.complete(to, span)?;
                 let at = At::Addresses(val);
-                if matches!(self.types.kind(to), Kind::Soa { .. }) {
-                    return Err(Self::no_pointer_into_soa(span));
-                }
                 Ok(Value::Lanes(Lanes { at, n, base: to, steps: Vec::new(), minor: None, ty: to, is_const }))
             }
             _ => Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a pointer"))),
@@ -362,8 +364,12 @@ impl<'s> Lowerer<'s, '_> {
                 (address, of, is_const)
             }
             value => {
-                let (val, ty) = self.read(value, of_value)?;
+                let found = self.read(value, of_value)?;
                 self.w.set_origin(span);
+                let (val, ty) = self.as_slice(found, of_value)?;
+                if self.types.as_slice(ty).is_some() {
+                    return self.element_of_slice((val, ty), Some(index), span);
+                }
                 match *self.types.kind(ty) {
                     Kind::Pointer { to, is_const } => {
                         self.complete(to, span)?;
@@ -433,9 +439,6 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_type::mismatch(span, &self.types.show(pointer.1), "a pointer")));
         };
         self.complete(to, span)?;
-        if matches!(self.types.kind(to), Kind::Soa { .. }) {
-            return Err(Self::no_pointer_into_soa(span));
-        }
         let mut n = self.index(index, span)?;
         if is_back {
             let ir = self.w.ty(n);
@@ -473,7 +476,10 @@ impl<'s> Lowerer<'s, '_> {
                     Value::Plain(..) | Value::Parts(..) => {
                         return Err(Box::new(sierra_type::no_place(operand.span, "`&`")));
                     }
-                    Value::Soa(_) => return Err(Self::no_pointer_into_soa(span)),
+                    Value::Soa(place) => {
+                        let (val, ty) = self.address_of_soa(place, span)?;
+                        return Ok(Value::Plain(val, ty));
+                    }
                     Value::Lanes(lanes) => {
                         let (val, ty) = self.address_of_lanes(&lanes, span)?;
                         return Ok(Value::Plain(val, ty));
@@ -661,6 +667,9 @@ impl<'s> Lowerer<'s, '_> {
         let ty = value.ty();
         if ty == Types::ERROR {
             return Ok(value);
+        }
+        if self.types.as_slice(ty).is_some() {
+            return Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a struct")));
         }
         if let Some((of, n)) = self.types.as_short(ty) {
             return self.component(value, (of, n), name, span);

@@ -127,7 +127,7 @@ impl<'s> Lowerer<'s, '_> {
             let val = match init {
                 Some(init) => self.initial_value(ty, init),
                 // Lanes that are not active at the first assignment are computed with, too.
-                None if self.is_ispc && self.is_anywhere_varying(ty) => Ok(self.zero(ty)),
+                None if (self.is_ispc || self.mode.is_some()) && self.is_anywhere_varying(ty) => Ok(self.zero(ty)),
                 None => {
                     let ir = self.types.ir(ty, self.w);
                     Ok(self.w.undef(ir))
@@ -661,6 +661,11 @@ impl<'s> Lowerer<'s, '_> {
         let Some(prim) = self.types.as_prim(found.1).filter(|p| !p.is_float()) else {
             return Err(Box::new(sierra_type::mismatch(value.span, &self.types.show(found.1), "an integer")));
         };
+        if let Some(mode) = self.mode.filter(|_| self.is_ispc && !self.has_jumps && ispc::breaks_in_branches(body)) {
+            let all = self.numbers(prim, Some(mode.n));
+            let val = self.convert(found, all, value.span)?;
+            return self.switch_of_lanes((val, prim, mode.n), body, value.span);
+        }
         let prim = self.promoted(prim);
         let ty = self.types.prim(prim);
         let val = self.convert(found, ty, value.span)?;

@@ -62,6 +62,7 @@ fn entry<'s>(span: Span) -> Item<'s> {
         has_lanes: false,
         has_jumps: false,
         has_tasks: false,
+        has_alloca: false,
         end: span,
     }))
 }
@@ -108,6 +109,7 @@ impl<'p> Translator<'p> {
             has_lanes: true,
             has_jumps: false,
             has_tasks: false,
+            has_alloca: false,
             end: f.name.span,
         }))
     }
