@@ -295,8 +295,18 @@ pub enum ExprKind<'s> {
     Choose(Box<[Expr<'s>; 3]>),
     Assign(Option<Binary>, Box<[Expr<'s>; 2]>),
     Comma(Vec<Expr<'s>>),
-    /// Postfix operators, from left to right.
+    /// Postfix operators, from left to right; in Staged-C one.
     Postfix(Box<Expr<'s>>, Vec<Postfix<'s>>),
+}
+
+impl<'s> Expr<'s> {
+    /// What the last postfix operator is behind, and the operator.
+    pub fn behind(&self) -> Option<(&Expr<'s>, &PostfixKind<'s>)> {
+        match &self.kind {
+            ExprKind::Postfix(of, rest) => rest.first().filter(|_| rest.len() == 1).map(|p| (&**of, &p.kind)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]

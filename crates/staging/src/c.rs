@@ -5,17 +5,18 @@
 //!
 //! What the grammar limits is within each other; a list there that is within each other here, as `else if`, is limited here.
 
+use crate::diagnostics::staging_name;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Sink, Span};
 use nyala_c_syntax::Dialect;
 use nyala_c_syntax::diagnostics::c_syntax;
 use nyala_c_syntax::lexer::{Kind, tokens};
 use nyala_c_syntax::parser;
-use nyala_c_syntax::syntax::{self, Binary, Init, Postfix, PostfixKind, SpecifierKind, Storage, Unary};
+use nyala_c_syntax::syntax::{self, Init, SpecifierKind, Storage};
 use nyala_ir::Prim;
 use std::rc::Rc;
 
-pub use nyala_c_syntax::syntax::Name;
+pub use nyala_c_syntax::syntax::{Binary, Expr, ExprKind, Name, PostfixKind, Unary};
 
 /// Limit on what is within each other here.
 const MAX_DEPTH: u32 = 100;
@@ -52,6 +53,21 @@ pub struct Unit<'s> {
 }
 
 impl Unit<'_> {
+    /// The type of a conversion.
+    pub fn written(&self, (specifier, declarator): &syntax::TypeName) -> Result<Type, Box<Diagnostic>> {
+        if declarator.function.is_some() || declarator.is_reference || !declarator.lengths.is_empty() {
+            return missing(specifier.span, "conversions to such types", "convert numbers");
+        }
+        let base = match base(specifier)? {
+            Ok(base) => base,
+            Err(name) => match self.names.iter().position(|&n| n == name) {
+                Some(idx) => Base::Struct(idx as u32),
+                None => return Err(Box::new(staging_name::structure(specifier.span, name))),
+            },
+        };
+        Ok(Type { base, pointers: declarator.pointers.len() as u32 })
+    }
+
     /// The type as it is written.
     pub fn show(&self, ty: Type) -> String {
         let of = match ty.base {
@@ -61,7 +77,12 @@ impl Unit<'_> {
                 let params: Vec<String> = params.iter().map(|&p| self.show(p)).collect();
                 format!("{} (*)({})", self.show(*ret), params.join(", "))
             }
-            base => base.name().to_string(),
+            Base::Void => "void".to_string(),
+            Base::Bool => "bool".to_string(),
+            Base::Int => "int".to_string(),
+            Base::Float => "float".to_string(),
+            Base::Double => "double".to_string(),
+            Base::Stage => "stage".to_string(),
         };
         of + &"*".repeat(ty.pointers as usize)
     }
@@ -132,53 +153,6 @@ pub enum StatementKind<'s> {
     Empty,
 }
 
-#[derive(Debug)]
-pub struct Expr<'s> {
-    pub kind: ExprKind<'s>,
-    pub span: Span,
-}
-
-#[derive(Debug)]
-pub enum ExprKind<'s> {
-    Name(&'s str),
-    /// With its digits and suffix.
-    Int(&'s str),
-    Float(&'s str),
-    /// With their quotes.
-    Text(Vec<&'s str>),
-    Bool(bool),
-    /// `*`, the stage.
-    Star,
-    Negate(Box<Expr<'s>>),
-    Not(Box<Expr<'s>>),
-    Cast(Type, Box<Expr<'s>>),
-    /// Operators that bind equally, from left to right.
-    Chain(Box<Expr<'s>>, Vec<(Binary, Expr<'s>)>),
-    /// `||` in a row, or `&&`.
-    Logic(bool, Vec<Expr<'s>>),
-    Choose(Box<[Expr<'s>; 3]>),
-    Call(Box<Expr<'s>>, Vec<Expr<'s>>),
-    /// A field of a struct.
-    Member(Box<Expr<'s>>, Name<'s>),
-    Index(Box<Expr<'s>>, Box<Expr<'s>>),
-    Array(Vec<Expr<'s>>),
-}
-
-const TYPES: [(&str, Base); 6] = [
-    ("void", Base::Void),
-    ("bool", Base::Bool),
-    ("int", Base::Int),
-    ("float", Base::Float),
-    ("double", Base::Double),
-    ("stage", Base::Stage),
-];
-
-impl Base {
-    pub fn name(self) -> &'static str {
-        TYPES.iter().find(|t| t.1 == self).map_or("", |t| t.0)
-    }
-}
-
 /// Adds what a file declares; `false` where its grammar is at fault, or it has what is missing here, which is reported.
 pub fn parse<'s>(file: FileId, text: &'s str, unit: &mut Unit<'s>, sink: &mut Sink) -> bool {
     let tokens = tokens(file, text);
@@ -202,7 +176,7 @@ pub fn parse<'s>(file: FileId, text: &'s str, unit: &mut Unit<'s>, sink: &mut Si
 
 type Narrowed<T> = Result<T, Box<Diagnostic>>;
 
-const STATEMENTS: &str = "write statements one by one";
+pub(crate) const STATEMENTS: &str = "write statements one by one";
 
 /// Instead of operators on bits.
 pub(crate) const NO_BITS: &str = "compute with `*`, `/` and `%`";
@@ -220,7 +194,7 @@ struct Narrower<'s, 'k> {
 struct Declared<'s> {
     ty: Type,
     name: Name<'s>,
-    lengths: Vec<Option<syntax::Expr<'s>>>,
+    lengths: Vec<Option<Expr<'s>>>,
 }
 
 impl<'s> Narrower<'s, '_> {
@@ -316,14 +290,12 @@ impl<'s> Narrower<'s, '_> {
             }
         };
         let (is_compiled, instance) = match value.kind {
-            syntax::ExprKind::Compile(instance) => (true, *instance),
+            ExprKind::Compile(instance) => (true, *instance),
             _ => (false, value),
         };
-        let syntax::ExprKind::Instance(of, args) = instance.kind else {
-            unreachable!("the grammar takes nothing else")
-        };
+        let ExprKind::Instance(of, args) = instance.kind else { unreachable!("the grammar takes nothing else") };
         let args = args.into_iter().map(|arg| match arg {
-            syntax::TemplateArg::Value(value) => self.expr(value),
+            syntax::TemplateArg::Value(value) => Ok(value),
             syntax::TemplateArg::Type(ty) => missing(ty.0.span, "types as arguments", "pass values"),
         });
         let args = args.collect::<Narrowed<_>>()?;
@@ -364,24 +336,9 @@ impl<'s> Narrower<'s, '_> {
     }
 
     fn base(&mut self, specifier: &syntax::Specifier<'s>) -> Narrowed<Base> {
-        let span = specifier.span;
-        Ok(match &specifier.kind {
-            SpecifierKind::Void => Base::Void,
-            SpecifierKind::Prim(Prim::Bool) => Base::Bool,
-            SpecifierKind::Prim(Prim::I32) => Base::Int,
-            SpecifierKind::Prim(Prim::F32) => Base::Float,
-            SpecifierKind::Prim(Prim::F64) => Base::Double,
-            SpecifierKind::Prim(_) => return missing(span, "integers of other sizes", "write `int`"),
-            SpecifierKind::Named(Name { text: "stage", .. }, _) => Base::Stage,
-            SpecifierKind::Named(name, _) | SpecifierKind::Struct(false, Some(name), None) => {
-                Base::Struct(self.struct_idx(name.text))
-            }
-            SpecifierKind::Struct(true, ..) => return missing(span, "unions", "declare a struct"),
-            SpecifierKind::Struct(..) => {
-                return missing(span, "structs within declarations", "declare the struct before");
-            }
-            SpecifierKind::Enum(..) => return missing(span, "enumerations", "write an `int`"),
-            SpecifierKind::Auto => return missing(span, "types that are left out", "write the type"),
+        Ok(match base(specifier)? {
+            Ok(base) => base,
+            Err(name) => Base::Struct(self.struct_idx(name)),
         })
     }
 
@@ -448,7 +405,6 @@ impl<'s> Narrower<'s, '_> {
     fn statement(&mut self, statement: syntax::Statement<'s>) -> Narrowed<Statement<'s>> {
         use syntax::StatementKind as Kind;
         let syntax::Statement { labels, kind, span } = statement;
-        let labels = labels.into_iter().map(|label| self.expr(label)).collect::<Narrowed<_>>()?;
         let kind = match kind {
             Kind::Block(statements) => StatementKind::Block(self.statements(statements)?),
             Kind::Declare(syntax::Declaration { storage, specifier, mut declared }) => {
@@ -459,7 +415,7 @@ impl<'s> Narrower<'s, '_> {
                     _ => return missing(span, "such declarations of several variables", "declare each for itself"),
                 }
             }
-            Kind::Value(value) => self.effect(value)?,
+            Kind::Value(value) => effect(value),
             Kind::If(mut arms, otherwise) => {
                 let n = arms.len();
                 return self.within(n, span, |t| {
@@ -468,7 +424,7 @@ impl<'s> Narrower<'s, '_> {
                     while let Some((condition, then)) = arms.pop() {
                         let start = if arms.is_empty() { span } else { condition.span };
                         let span = syntax::through(start, otherwise.as_ref().map_or(then.span, |s| s.span));
-                        let kind = StatementKind::If(t.expr(condition)?, t.boxed(then)?, otherwise.take());
+                        let kind = StatementKind::If(condition, t.boxed(then)?, otherwise.take());
                         match arms.is_empty() {
                             true => first = Some(kind),
                             false => otherwise = Some(Box::new(Statement { labels: Vec::new(), kind, span })),
@@ -480,17 +436,11 @@ impl<'s> Narrower<'s, '_> {
             }
             Kind::For { first, condition, step, body } => StatementKind::For {
                 first: first.map(|s| self.boxed(*s)).transpose()?,
-                condition: condition.map(|e| self.expr(e)).transpose()?,
-                step: match step {
-                    Some(step) => {
-                        let span = step.span;
-                        Some(Box::new(Statement { labels: Vec::new(), kind: self.effect(step)?, span }))
-                    }
-                    None => None,
-                },
+                condition,
+                step: step.map(|e| Box::new(Statement { labels: Vec::new(), span: e.span, kind: effect(e) })),
                 body: self.boxed(*body)?,
             },
-            Kind::Return(value) => StatementKind::Return(value.map(|e| self.expr(e)).transpose()?),
+            Kind::Return(value) => StatementKind::Return(value),
             Kind::Break => StatementKind::Break,
             Kind::Continue => StatementKind::Continue,
             Kind::Empty => StatementKind::Empty,
@@ -530,136 +480,57 @@ impl<'s> Narrower<'s, '_> {
         }
         let Declared { ty, name, mut lengths } = self.declared(specifier, declarator)?;
         let value = match init {
-            Some(Init::Value(value)) => Some(self.expr(value)?),
+            Some(Init::Value(value)) => Some(value),
             _ => None,
         };
         Ok(match (lengths.pop(), &lengths[..]) {
             (None, _) => StatementKind::Declare(ty, name, value),
             (Some(None), []) => StatementKind::Declare(Type { pointers: ty.pointers + 1, ..ty }, name, value),
-            (Some(Some(n)), []) => StatementKind::DeclareArray(ty, name, self.expr(n)?, value),
+            (Some(Some(n)), []) => StatementKind::DeclareArray(ty, name, n, value),
             _ => return missing(span, "arrays of arrays", "compute the place in an array of numbers"),
         })
     }
+}
 
-    /// An expression as a statement.
-    fn effect(&mut self, value: syntax::Expr<'s>) -> Narrowed<StatementKind<'s>> {
-        use syntax::ExprKind as Kind;
-        let one = Expr { kind: ExprKind::Int("1"), span: value.span };
-        let step = |is_up: bool| Some(if is_up { Binary::Add } else { Binary::Sub });
-        Ok(match value.kind {
-            Kind::Assign(operator, parts) => {
-                let [target, right] = *parts;
-                StatementKind::Assign(self.expr(target)?, operator, self.expr(right)?)
-            }
-            Kind::Unary(operator @ (Unary::Increment | Unary::Decrement), target) => {
-                StatementKind::Assign(self.expr(*target)?, step(operator == Unary::Increment), one)
-            }
-            Kind::Postfix(base, mut rest)
-                if matches!(
-                    rest.last(),
-                    Some(Postfix { kind: PostfixKind::Increment | PostfixKind::Decrement, .. })
-                ) =>
-            {
-                let is_up = matches!(rest.pop(), Some(Postfix { kind: PostfixKind::Increment, .. }));
-                StatementKind::Assign(self.postfix(*base, rest)?, step(is_up), one)
-            }
-            kind => StatementKind::Value(self.expr(syntax::Expr { kind, span: value.span })?),
-        })
+/// An expression as a statement.
+fn effect(value: Expr<'_>) -> StatementKind<'_> {
+    let one = Expr { kind: ExprKind::Int("1"), span: value.span };
+    let step = |is_up: bool| Some(if is_up { Binary::Add } else { Binary::Sub });
+    let is_step = match value.behind() {
+        Some((_, PostfixKind::Increment)) => Some(true),
+        Some((_, PostfixKind::Decrement)) => Some(false),
+        _ => None,
+    };
+    match value.kind {
+        ExprKind::Postfix(target, _) if let Some(is_up) = is_step => StatementKind::Assign(*target, step(is_up), one),
+        ExprKind::Assign(operator, parts) => {
+            let [target, right] = *parts;
+            StatementKind::Assign(target, operator, right)
+        }
+        ExprKind::Unary(operator @ (Unary::Increment | Unary::Decrement), target) => {
+            StatementKind::Assign(*target, step(operator == Unary::Increment), one)
+        }
+        kind => StatementKind::Value(Expr { kind, span: value.span }),
     }
+}
 
-    // --- Expressions.
-
-    fn boxed_expr(&mut self, expr: syntax::Expr<'s>) -> Narrowed<Box<Expr<'s>>> {
-        self.expr(expr).map(Box::new)
-    }
-
-    fn exprs(&mut self, exprs: Vec<syntax::Expr<'s>>) -> Narrowed<Vec<Expr<'s>>> {
-        exprs.into_iter().map(|e| self.expr(e)).collect()
-    }
-
-    fn expr(&mut self, expr: syntax::Expr<'s>) -> Narrowed<Expr<'s>> {
-        use syntax::ExprKind as Kind;
-        let span = expr.span;
-        let kind = match expr.kind {
-            Kind::Name("*") => ExprKind::Star,
-            Kind::Name(name) => ExprKind::Name(name),
-            Kind::Int(text) => ExprKind::Int(text),
-            Kind::Float(text) => ExprKind::Float(text),
-            Kind::Text(texts) => ExprKind::Text(texts),
-            Kind::Bool(b) => ExprKind::Bool(b),
-            Kind::Unary(Unary::Plus, operand) => return self.expr(*operand),
-            Kind::Unary(Unary::Negate, operand) => ExprKind::Negate(self.boxed_expr(*operand)?),
-            Kind::Unary(Unary::Not, operand) => ExprKind::Not(self.boxed_expr(*operand)?),
-            Kind::Unary(Unary::AddressOf, _) => {
-                return missing(span, "addresses of variables", "declare an array of one element");
-            }
-            Kind::Unary(Unary::Complement, _) => return missing(span, "operators on bits", NO_BITS),
-            Kind::Unary(Unary::Deref, _) => unreachable!("`*` is a value"),
-            Kind::Unary(Unary::Increment | Unary::Decrement, _) | Kind::Assign(..) => {
-                return missing(span, "assignments as values", STATEMENTS);
-            }
-            Kind::Comma(_) => return missing(span, "values in a row", STATEMENTS),
-            Kind::Cast(ty, operand) => {
-                let (specifier, mut declarator) = *ty;
-                ExprKind::Cast(self.ty(&specifier, &mut declarator)?, self.boxed_expr(*operand)?)
-            }
-            Kind::Literal(ty, init) => {
-                let (specifier, mut declarator) = *ty;
-                let Init::Value(list) = *init else { unreachable!("Staged-C has lists as values") };
-                ExprKind::Cast(self.ty(&specifier, &mut declarator)?, self.boxed_expr(list)?)
-            }
-            Kind::List(values) => ExprKind::Array(self.exprs(values)?),
-            Kind::Chain(first, rest) => {
-                let first = self.boxed_expr(*first)?;
-                let rest = rest.into_iter().map(|(op, e)| Ok((op, self.expr(e)?)));
-                ExprKind::Chain(first, rest.collect::<Narrowed<_>>()?)
-            }
-            Kind::Logic(is_or, values) => ExprKind::Logic(is_or, self.exprs(values)?),
-            Kind::Choose(parts) => {
-                let [condition, then, otherwise] = *parts;
-                ExprKind::Choose(Box::new([self.expr(condition)?, self.expr(then)?, self.expr(otherwise)?]))
-            }
-            Kind::Postfix(base, rest) => return self.postfix(*base, rest),
-            Kind::Char(_) => return missing(span, "characters", "write their numbers"),
-            Kind::Null => return missing(span, "null pointers", "pass an array of one element"),
-            Kind::SizeOfType(_) | Kind::SizeOf(_) => return missing(span, "sizes in bytes", "count elements"),
-            Kind::Instance(..)
-            | Kind::Compile(_)
-            | Kind::Sequence(_)
-            | Kind::Mask
-            | Kind::Gang
-            | Kind::New(_)
-            | Kind::Launch(_) => return missing(span, "such values", "declare a variable or a function"),
-        };
-        Ok(Expr { kind, span })
-    }
-
-    /// What is behind a value. Each is a level more.
-    fn postfix(&mut self, base: syntax::Expr<'s>, rest: Vec<Postfix<'s>>) -> Narrowed<Expr<'s>> {
-        let start = base.span;
-        self.within(rest.len(), start, |t| {
-            let mut of = t.expr(base)?;
-            for Postfix { kind, span } in rest {
-                let inner = of.span;
-                let value = Box::new(of);
-                let kind = match kind {
-                    PostfixKind::Index(idx) => ExprKind::Index(value, t.boxed_expr(idx)?),
-                    PostfixKind::Call(args) => ExprKind::Call(value, t.exprs(args)?),
-                    PostfixKind::Field(name) => ExprKind::Member(value, name),
-                    PostfixKind::Arrow(name) => {
-                        let zero = Expr { kind: ExprKind::Int("0"), span };
-                        let pointee = ExprKind::Index(value, Box::new(zero));
-                        ExprKind::Member(Box::new(Expr { kind: pointee, span: inner }), name)
-                    }
-                    PostfixKind::Increment | PostfixKind::Decrement => {
-                        return missing(span, "assignments as values", STATEMENTS);
-                    }
-                };
-                of = Expr { kind, span: syntax::through(start, span) };
-            }
-            Ok(of)
-        })
-    }
+/// The type of a specifier, or the name of a struct.
+fn base<'s>(specifier: &syntax::Specifier<'s>) -> Narrowed<Result<Base, &'s str>> {
+    let span = specifier.span;
+    Ok(Ok(match &specifier.kind {
+        SpecifierKind::Void => Base::Void,
+        SpecifierKind::Prim(Prim::Bool) => Base::Bool,
+        SpecifierKind::Prim(Prim::I32) => Base::Int,
+        SpecifierKind::Prim(Prim::F32) => Base::Float,
+        SpecifierKind::Prim(Prim::F64) => Base::Double,
+        SpecifierKind::Prim(_) => return missing(span, "integers of other sizes", "write `int`"),
+        SpecifierKind::Named(Name { text: "stage", .. }, _) => Base::Stage,
+        SpecifierKind::Named(name, _) | SpecifierKind::Struct(false, Some(name), None) => return Ok(Err(name.text)),
+        SpecifierKind::Struct(true, ..) => return missing(span, "unions", "declare a struct"),
+        SpecifierKind::Struct(..) => return missing(span, "structs within declarations", "declare the struct before"),
+        SpecifierKind::Enum(..) => return missing(span, "enumerations", "write an `int`"),
+        SpecifierKind::Auto => return missing(span, "types that are left out", "write the type"),
+    }))
 }
 
 fn check_storage(storage: Storage, span: Span) -> Narrowed<()> {

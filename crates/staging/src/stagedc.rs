@@ -48,7 +48,8 @@
 //! Exports and specialized functions stand and are executed at their places in the row of functions.
 
 use crate::c::{
-    Base, Expr, ExprKind, Function, FunctionBody, Name, Signature, Statement, StatementKind, Type, Unit, parse,
+    Base, Binary, Expr, ExprKind, Function, FunctionBody, Name, PostfixKind, Signature, Statement, StatementKind, Type,
+    Unary, Unit, parse,
 };
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::names::{Declaration, Names};
@@ -58,7 +59,6 @@ use crate::term::{Body, Const, Lam, Stage, StageNode, Terms, Value, Var};
 use crate::types::{Ty, TyNode, Types};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{FileId, Sink, Sources, Span};
-use nyala_c_syntax::syntax::Binary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod compiled;

@@ -173,8 +173,8 @@ impl<'s> Parser<'s> {
     }
 
     /// A value with the operators behind it.
-    fn behind(&mut self, base: Expr<'s>) -> Parsed<Expr<'s>> {
-        let start = base.span;
+    fn behind(&mut self, mut base: Expr<'s>) -> Parsed<Expr<'s>> {
+        let (start, depth) = (base.span, self.depth);
         let mut rest = Vec::new();
         loop {
             let at = self.span();
@@ -204,7 +204,17 @@ impl<'s> Parser<'s> {
                 break;
             };
             rest.push(Postfix { kind, span: self.since(at) });
+            if self.is_staged() {
+                // Each is a level more of the tree.
+                if self.depth >= MAX_DEPTH {
+                    return Err(Box::new(c_syntax::too_deep(at, MAX_DEPTH)));
+                }
+                self.depth += 1;
+                let kind = ExprKind::Postfix(Box::new(base), std::mem::take(&mut rest));
+                base = Expr { kind, span: self.since(start) };
+            }
         }
+        self.depth = depth;
         if rest.is_empty() {
             return Ok(base);
         }

@@ -3,6 +3,7 @@
 //! Separate, since only here control is split and joined; the header of [`stagedc`](super) has the rules.
 
 use super::places::Place;
+use super::values::is_computed;
 use super::*;
 use nyala_base::Span;
 use rustc_hash::FxHashSet;
@@ -170,7 +171,7 @@ impl<'s> Translator<'s> {
 
     /// A stage is what it is called for, without waiting, but for its label.
     pub(super) fn declared_stage(&mut self, expr: &Expr<'s>, name: &str, has_label: bool) -> Done<Value> {
-        if matches!(expr.kind, ExprKind::Choose(_) | ExprKind::Call(..)) {
+        if is_computed(expr) {
             return Ok(self.value(expr, STAGE, name)?.value);
         }
         let mut stage = self.stage(expr)?;
@@ -227,7 +228,7 @@ impl<'s> Translator<'s> {
 
     /// Stores the elements of an array in braces.
     fn fill(&mut self, array: Operand, element: Type, value: &Expr<'s>) -> Done<()> {
-        let ExprKind::Array(elements) = &value.kind else { return self.fault(staging_syntax::no_array(value.span)) };
+        let ExprKind::List(elements) = &value.kind else { return self.fault(staging_syntax::no_array(value.span)) };
         for (i, expr) in elements.iter().enumerate() {
             let operands = self.values(expr, element, "t")?;
             self.store(array, Value::Const(Const::Int(i as i32)), 0, &operands, expr.span);
@@ -570,7 +571,7 @@ fn assigned<'s>(statement: &Statement<'s>, names: &mut FxHashSet<&'s str>) {
     while let Some(statement) = work.pop() {
         if let StatementKind::Assign(target, ..) = &statement.kind {
             let mut of = target;
-            while let ExprKind::Member(inner, _) = &of.kind {
+            while let Some((inner, PostfixKind::Field(_))) = of.behind() {
                 of = inner;
             }
             if let ExprKind::Name(name) = of.kind {

@@ -4,10 +4,11 @@
 
 use super::places::{is_struct, written};
 use super::*;
-use crate::c::NO_BITS;
+use crate::c::{NO_BITS, STATEMENTS};
 use nyala_base::Span;
 use nyala_c_syntax::diagnostics::c_syntax;
 use nyala_c_syntax::lexer::{integer, unquoted};
+use nyala_c_syntax::syntax::{Init, TypeName};
 
 /// A label nests at most this deep.
 const MAX_LABEL: u32 = 100;
@@ -26,7 +27,7 @@ impl<'s> Translator<'s> {
 
     pub(super) fn stage(&mut self, expr: &Expr<'s>) -> Done<Stage> {
         let node = match &expr.kind {
-            ExprKind::Star => return Ok(self.flow.last),
+            ExprKind::Name("*") => return Ok(self.flow.last),
             ExprKind::Name("always") => return Ok(self.always()),
             ExprKind::Name("never") => return Ok(self.terms.stage(StageNode::Const(false))),
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => return Ok(self.always()),
@@ -37,8 +38,8 @@ impl<'s> Translator<'s> {
                     _ => self.stage_of_variable(expr),
                 };
             }
-            ExprKind::Member(..) => return self.stage_of_variable(expr),
-            ExprKind::Not(inner) => StageNode::Not(self.stage(inner)?),
+            ExprKind::Postfix(..) => return self.stage_of_variable(expr),
+            ExprKind::Unary(Unary::Not, inner) => StageNode::Not(self.stage(inner)?),
             ExprKind::Chain(first, rest) => {
                 let mut stage = self.stage(first)?;
                 for (op, operand) in rest {
@@ -85,9 +86,9 @@ impl<'s> Translator<'s> {
     pub(super) fn label_key(&self, labels: &[Expr<'s>], stage: Stage) -> Option<Vec<Var>> {
         fn stars(expr: &Expr) -> bool {
             match &expr.kind {
-                ExprKind::Star => true,
+                ExprKind::Name("*") => true,
                 ExprKind::Chain(first, rest) => stars(first) || rest.iter().any(|(_, e)| stars(e)),
-                ExprKind::Not(inner) => stars(inner),
+                ExprKind::Unary(_, inner) => stars(inner),
                 _ => false,
             }
         }
@@ -216,7 +217,7 @@ impl<'s> Translator<'s> {
     pub(super) fn is_simple(expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
-            ExprKind::Negate(inner) | ExprKind::Not(inner) | ExprKind::Cast(_, inner) => Self::is_simple(inner),
+            ExprKind::Unary(_, inner) | ExprKind::Cast(_, inner) => Self::is_simple(inner),
             ExprKind::Chain(first, rest) => {
                 Self::is_simple(first) && rest.iter().all(|(op, e)| Self::is_simple(e) && is_comparison(*op))
             }
@@ -231,7 +232,7 @@ impl<'s> Translator<'s> {
         if !is_struct(expected) {
             return Ok(vec![self.value(expr, expected, name)?]);
         }
-        if let ExprKind::Array(elements) = &expr.kind {
+        if let ExprKind::List(elements) = &expr.kind {
             return self.in_braces(elements, expected, name, expr.span);
         }
         let (ty, operands) = match &expr.kind {
@@ -247,12 +248,12 @@ impl<'s> Translator<'s> {
     /// A value of a type that is no struct.
     pub(super) fn value(&mut self, expr: &Expr<'s>, expected: Type, name: &str) -> Done<Operand> {
         let span = expr.span;
-        if expected == STAGE && !matches!(expr.kind, ExprKind::Choose(_) | ExprKind::Call(..)) {
+        if expected == STAGE && !is_computed(expr) {
             let stage = self.stage(expr)?;
             let value = self.stage_value(stage, span);
             return Ok(Operand { value, ty: STAGE, span, exact: None, is_new: true });
         }
-        if let ExprKind::Array(elements) = &expr.kind {
+        if let ExprKind::List(elements) = &expr.kind {
             return self.array(elements, expected, span);
         }
         if let ExprKind::Choose(parts) = &expr.kind {
@@ -330,9 +331,9 @@ impl<'s> Translator<'s> {
         let mut consts = Vec::new();
         for (expr, &ty) in elements.iter().zip(types) {
             let is_literal = match &expr.kind {
-                ExprKind::Negate(inner) => matches!(inner.kind, ExprKind::Int(_) | ExprKind::Float(_)),
+                ExprKind::Unary(Unary::Negate, inner) => matches!(inner.kind, ExprKind::Int(_) | ExprKind::Float(_)),
                 ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
-                ExprKind::Array(fields) if is_struct(ty) => {
+                ExprKind::List(fields) if is_struct(ty) => {
                     let types = self.fields(ty);
                     self.arguments(expr.span, fields.len(), types.len())?;
                     consts.push(self.constants(fields, &types)?);
@@ -355,15 +356,22 @@ impl<'s> Translator<'s> {
     /// The leaves of a value, of whatever type.
     pub(super) fn parts(&mut self, expr: &Expr<'s>, name: &str) -> Done<(Type, Vec<Operand>)> {
         match &expr.kind {
-            ExprKind::Name(_) | ExprKind::Index(..) | ExprKind::Member(..) => {
-                let place = self.place(expr)?;
-                self.load(place, name, expr)
-            }
-            ExprKind::Call(callee, args) => self.call(callee, args, name, expr.span),
+            ExprKind::Name(_) | ExprKind::Postfix(..) => match expr.behind() {
+                Some((callee, PostfixKind::Call(args))) => self.call(callee, args, name, expr.span),
+                Some((_, PostfixKind::Increment | PostfixKind::Decrement)) => {
+                    self.fault(limitation::not_supported(expr.span, "assignments as values", STATEMENTS))
+                }
+                _ => {
+                    let place = self.place(expr)?;
+                    self.load(place, name, expr)
+                }
+            },
             ExprKind::Choose(parts) => self.choose(parts, None, name, expr.span),
-            ExprKind::Cast(ty, inner) if matches!(inner.kind, ExprKind::Array(_)) => {
-                self.check_ty(*ty, expr.span)?;
-                Ok((*ty, self.values(inner, *ty, name)?))
+            ExprKind::Literal(ty, init) => {
+                let Init::Value(list) = &**init else { unreachable!("Staged-C has lists as values") };
+                let ty = self.written_ty(ty)?;
+                self.check_ty(ty, expr.span)?;
+                Ok((ty, self.values(list, ty, name)?))
             }
             _ => {
                 let operand = self.expr(expr, name)?;
@@ -398,10 +406,11 @@ impl<'s> Translator<'s> {
                 _ => return self.fault(staging_syntax::number(span, text)),
             },
             ExprKind::Bool(b) => self.literal(Const::Bool(*b), BOOL, None, span),
-            ExprKind::Star => return self.fault(staging_syntax::star(span)),
+            ExprKind::Name("*") => return self.fault(staging_syntax::star(span)),
             ExprKind::Text(_) => return self.fault(staging_syntax::text(span)),
-            ExprKind::Array(_) => return self.fault(staging_syntax::array(span)),
-            ExprKind::Negate(inner) => {
+            ExprKind::List(_) => return self.fault(staging_syntax::array(span)),
+            ExprKind::Unary(Unary::Plus, inner) => self.expr(inner, name)?,
+            ExprKind::Unary(Unary::Negate, inner) => {
                 let operand = self.expr(inner, "t")?;
                 if !is_number(operand.ty) {
                     let shown = self.show(operand.ty);
@@ -413,16 +422,17 @@ impl<'s> Translator<'s> {
                     _ => self.op(Prim::Neg, &[operand.value], operand.ty, name, span),
                 }
             }
-            ExprKind::Not(inner) => {
+            ExprKind::Unary(Unary::Not, inner) => {
                 let operand = self.expr(inner, "t")?;
                 if operand.ty != BOOL {
                     return self.mismatch(operand.span, operand.ty, BOOL);
                 }
                 self.op(Prim::Not, &[operand.value], BOOL, name, span)
             }
-            ExprKind::Cast(ty, inner) if !matches!(inner.kind, ExprKind::Array(_)) => {
+            ExprKind::Cast(ty, inner) => {
+                let ty = self.written_ty(ty)?;
                 let operand = self.expr(inner, name)?;
-                Operand { exact: None, ..self.convert(operand, *ty, true, name)? }
+                Operand { exact: None, ..self.convert(operand, ty, true, name)? }
             }
             ExprKind::Chain(first, rest) => {
                 let mut left = self.expr(first, "t")?;
@@ -434,26 +444,41 @@ impl<'s> Translator<'s> {
                 left
             }
             ExprKind::Logic(is_or, values) => self.logic(*is_or, values, name)?,
-            ExprKind::Name(_)
-            | ExprKind::Index(..)
-            | ExprKind::Member(..)
-            | ExprKind::Call(..)
-            | ExprKind::Choose(_)
-            | ExprKind::Cast(..) => {
+            ExprKind::Name(_) | ExprKind::Postfix(..) | ExprKind::Choose(_) | ExprKind::Literal(..) => {
                 let (ty, operands) = self.parts(expr, name)?;
                 self.one(ty, operands, span)?
+            }
+            kind => {
+                let (what, hint) = match kind {
+                    ExprKind::Unary(Unary::AddressOf, _) => {
+                        ("addresses of variables", "declare an array of one element")
+                    }
+                    ExprKind::Unary(Unary::Complement, _) => ("operators on bits", NO_BITS),
+                    ExprKind::Unary(..) | ExprKind::Assign(..) => ("assignments as values", STATEMENTS),
+                    ExprKind::Comma(_) => ("values in a row", STATEMENTS),
+                    ExprKind::Char(_) => ("characters", "write their numbers"),
+                    ExprKind::SizeOfType(_) | ExprKind::SizeOf(_) => ("sizes in bytes", "count elements"),
+                    _ => ("such values", "declare a variable or a function"),
+                };
+                return self.fault(limitation::not_supported(span, what, hint));
             }
         })
     }
 
-    pub(super) fn element(&mut self, array: &Expr<'s>, idx: &Expr<'s>) -> Done<(Operand, Operand)> {
+    /// A value that may have an index.
+    pub(super) fn pointer(&mut self, array: &Expr<'s>) -> Done<Operand> {
         let array = self.expr(array, "t")?;
         if array.ty.pointers == 0 {
             let shown = self.show(array.ty);
             return self.fault(staging_type::no_array(array.span, &shown));
         }
-        let idx = self.value(idx, INT, "t")?;
-        Ok((array, idx))
+        Ok(array)
+    }
+
+    /// The type of a conversion.
+    fn written_ty(&mut self, ty: &TypeName) -> Done<Type> {
+        let unit = self.unit;
+        unit.written(ty).or_else(|fault| self.fault(*fault))
     }
 
     pub(super) fn condition(&mut self, expr: &Expr<'s>) -> Done<Operand> {
@@ -759,6 +784,11 @@ impl<'s> Translator<'s> {
         }
         Ok(values)
     }
+}
+
+/// A stage that is one of two, or what a function returns.
+pub(super) fn is_computed(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Choose(_)) || matches!(expr.behind(), Some((_, PostfixKind::Call(_))))
 }
 
 fn is_comparison(op: Binary) -> bool {
