@@ -38,11 +38,14 @@ const POOL: usize = 1 << 24;
 /// Larger allocations are buffers of their own.
 const MAX_PART: usize = 1 << 20;
 
+/// The instruction of SPIR-V that names an ability of devices.
+pub(super) const OP_CAPABILITY: u32 = 17;
+
 /// Instructions and operands of SPIR-V that the runtime reads.
 mod code {
     pub const MAGIC: u32 = 0x0723_0203;
     pub const OP_EXECUTION_MODE: u32 = 16;
-    pub const OP_CAPABILITY: u32 = 17;
+    pub const OP_CAPABILITY: u32 = super::OP_CAPABILITY;
     pub const OP_MODULE_PROCESSED: u32 = 330;
     pub const OP_TYPE_INT: u32 = 21;
     pub const OP_CONSTANT: u32 = 43;
@@ -148,7 +151,7 @@ static DEVICES: Devices<Device> = Devices::new(|| {
 });
 
 /// The words of a module.
-fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
+pub(super) fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
     let words: Vec<u32> = code.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
     match words.first() == Some(&code::MAGIC) && words.len() >= 5 && code.len().is_multiple_of(4) {
         true => Ok(words),
@@ -157,7 +160,7 @@ fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
 }
 
 /// The instructions of a module, with their numbers.
-fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
+pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
     let mut rest = words.get(5..).unwrap_or_default();
     std::iter::from_fn(move || {
         let first = *rest.first()?;
@@ -631,6 +634,7 @@ impl Platform for Vulkan {
             "fp64" => &[10],
             "int64_atomics" => &[12],
             "subgroups" => &[61, 62, 64, 65],
+            "divergent_votes" => &[61, 62, 64],
             _ => return Ok(false),
         };
         let has = |need: &u32| device.abilities.capabilities.iter().any(|c| c.0 == *need && c.1);

@@ -1,4 +1,4 @@
-//! The runtime's part of CUDA, HSA, Level Zero and Vulkan without a GPU: a stand-in for each driver, in `driver`, prints what it is asked
+//! The runtime's part of CUDA, HSA, Level Zero, OpenCL and Vulkan without a GPU: a stand-in for each driver, in `driver`, prints what it is asked
 //! for, and fails as it is told. The code of the kernels is what the compiler makes for real drivers.
 
 use crate::common::{Folder, RunToEnd, command, root, skip};
@@ -400,6 +400,79 @@ fn main() -> () {
     };
     assert_eq!(run("3"), "b2 a1 c2 d0 e0; under way, waited, 9000, over");
     assert_eq!(run("1"), "a0 b0 c0 d0 e0; under way, waited, 11000, over");
+}
+
+const OPENCL: StandIn = StandIn {
+    source: "opencl.c",
+    libraries: &["libOpenCL.so.1", "libOpenCL.so"],
+    fault: "FAKE_OPENCL",
+    variables: &[],
+    number: "2",
+    launch: "opencl",
+    functions: "",
+    runs: &[],
+};
+
+/// A kernel with votes to which some lanes of a subgroup do not come needs an extension, the others of its program do not.
+#[test]
+fn votes_of_some_lanes() {
+    let folder = Folder::new("votes of some lanes");
+    if OPENCL.make(&folder).is_none() {
+        skip("a C compiler");
+        return;
+    }
+    let program = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
+extern \"device\" { fn get_local_id(u32) -> u64; }
+extern \"C\" {
+    fn rv_any(bool) -> bool; fn rv_ballot(bool) -> i32; fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> ();
+    fn anydsl_device_check_feature_support(i32, &[u8]) -> bool;
+}
+fn none(a: &mut [i32]) -> () { for opencl(0, (64, 1, 1), (64, 1, 1)) { a(get_local_id(0u)) = 1 } }
+fn all_lanes(n: i32, a: &mut [i32]) -> () {
+    for opencl(0, (64, 1, 1), (64, 1, 1)) {
+        let i = get_local_id(0u) as i32;
+        let mut sum = 0;
+        // All come to these votes, though some went another way before.
+        if i % 2 == 0 { sum = i * n }
+        for k in range(0, n) { if rv_any(sum > k) { sum += rv_ballot(i > k) } }
+        a(i) = sum
+    }
+}
+fn some(n: i32, a: &mut [i32]) -> () {
+    for opencl(0, (64, 1, 1), (64, 1, 1)) {
+        let i = get_local_id(0u) as i32;
+        let mut k = 0;
+        while k < a(i) { if rv_any(a(k) > i) { k += n } else { k++ } }
+        a(i) = k
+    }
+}
+fn main(argc: i32, argv: &[&[u8]]) -> () {
+    print_string(if anydsl_device_check_feature_support(2, \"divergent_votes\") { \"votes\\n\" } else { \"no votes\\n\" });
+    let a = anydsl_alloc(2, 256i64) as &mut [i32];
+    none(a);
+    all_lanes(argc, a);
+    some(argc, a);
+    anydsl_release(2, a as &[i8])
+}";
+    folder.write("program.impala", program);
+    let line = program.lines().position(|line| line.starts_with("fn some(")).unwrap() + 2;
+    let cache = folder.path("cache");
+    let launches =
+        |out: &str| out.lines().filter(|l| l.starts_with("launch ")).map(|l| l[7..].to_string()).collect::<Vec<_>>();
+    let (code, out, err) = OPENCL.run(&folder, &cache, "cl_khr_subgroups cl_khr_subgroup_ballot");
+    assert!(code == Some(1) && out.contains("no votes\n"), "{out}\n{err}");
+    assert_eq!(
+        launches(&out),
+        ["main_kernel: 64 items in blocks of 64", "main_kernel_2: 64 items in blocks of 64"],
+        "{err}"
+    );
+    let said = "kernel `main_kernel_3`: this device lacks the extension cl_khr_subgroup_non_uniform_vote, which the kernel needs for votes to \
+                which some lanes of a subgroup do not come; let all lanes come there, or do without, as `trace_item` of `ray::device`";
+    assert!(err.contains(said) && err.contains(&format!("program.impala:{line}:")), "{err}");
+    let all = "cl_khr_subgroups cl_khr_subgroup_ballot cl_khr_subgroup_non_uniform_vote";
+    let (code, out, err) = OPENCL.run(&folder, &cache, all);
+    assert!(code == Some(0) && out.contains("votes\n") && !out.contains("no votes"), "{out}\n{err}");
+    assert_eq!(launches(&out).len(), 3, "{out}");
 }
 
 /// Tests that the code which a driver makes is kept; `made` is printed when it is made.
