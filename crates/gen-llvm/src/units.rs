@@ -4,6 +4,7 @@
 //! A unit has what LLVM would join anyway:
 //!
 //! - functions that call each other recursively;
+//! - the body of a loop in lanes, however large: with the loop LLVM sees which lanes run, and what is the same in all rounds;
 //! - a function that is referred to by one other function only, if it is small, or in a loop, or called with numbers that are known:
 //!   there LLVM gains by seeing both. What is larger costs more than its call;
 //! - small functions beside each other, some thirty at a time;
@@ -242,7 +243,8 @@ fn join(module: &Module, refs: &[Refs], max_unit: usize) -> Vec<Vec<Func>> {
                     continue;
                 }
                 let max = if gains { MAX_JOINED } else { MAX_SMALL };
-                if size[group] <= max && size[i] + size[group] <= max_unit {
+                let is_body = max_unit > 0 && module.func(g).is_body;
+                if is_body || size[group] <= max && size[i] + size[group] <= max_unit {
                     joins[group] = Some(i);
                     size[i] += size[group];
                 }
