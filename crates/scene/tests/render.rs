@@ -105,6 +105,28 @@ fn a_device_gives_the_same_pictures() {
     assert_eq!((output.status.code(), &*said), (Some(0), expected), "{}", stderr(&output));
 }
 
+/// So does the command, where it has code for devices; it names a device that is not there.
+#[test]
+fn the_command_renders_on_a_device() {
+    let folder = Folder::new();
+    let (library, source) = (library(), source("render.impala"));
+    let on = |device: &[&str], out: &Path| {
+        let before = ["run", "-D", "DEVICES=true", "--load"].map(OsStr::new);
+        let options = ["balls", "--quiet", "--size", "40x36", "--samples", "2", "-o"].map(OsStr::new);
+        let files = [library.as_os_str(), source.as_os_str(), "--".as_ref()];
+        let device: Vec<&OsStr> = device.iter().map(OsStr::new).collect();
+        nyala(&[&before[..], &files[..], &options[..], &[out.as_os_str()][..], &device[..]].concat())
+    };
+    let picture = |device: &[&str], name: &str| {
+        let output = on(device, &folder.path(name));
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{device:?}");
+        read_picture(&folder.path(name)).unwrap().light
+    };
+    assert!(picture(&["--device", "host"], "a.exr") == picture(&[], "b.exr"));
+    let output = on(&["--device", "host:7"], &folder.path("c.exr"));
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(1), "render: there is no device `host:7`\n"));
+}
+
 /// The material that the page adds compiles, at the place that it names.
 #[test]
 fn the_material_of_the_page_compiles() {
