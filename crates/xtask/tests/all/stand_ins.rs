@@ -473,6 +473,13 @@ fn main(argc: i32, argv: &[&[u8]]) -> () {
     let (code, out, err) = OPENCL.run(&folder, &cache, all);
     assert!(code == Some(0) && out.contains("votes\n") && !out.contains("no votes"), "{out}\n{err}");
     assert_eq!(launches(&out).len(), 3, "{out}");
+    // SPIR-V has no other votes: all kernels need the extension.
+    folder.write("program.impala", program.replace("opencl(", "opencl_spirv("));
+    let (code, out, err) = OPENCL.run(&folder, &cache, "cl_khr_subgroups cl_khr_subgroup_ballot");
+    assert!(code == Some(1) && launches(&out).is_empty(), "{out}\n{err}");
+    let said =
+        "this device lacks the extension cl_khr_subgroup_non_uniform_vote, which its code needs for votes to which";
+    assert!(err.contains(said), "{err}");
 }
 
 /// Tests that the code which a driver makes is kept; `made` is printed when it is made.

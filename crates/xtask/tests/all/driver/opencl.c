@@ -7,7 +7,7 @@
 
 typedef int32_t Result;
 enum { OK = 0, INVALID = -30, NO_KERNEL = -46 };
-enum { NAME = 0x102B, VERSION = 0x102F, EXTENSIONS = 0x1030 };
+enum { IL_VERSION = 0x105B, NAME = 0x102B, VERSION = 0x102F, EXTENSIONS = 0x1030 };
 
 struct Kernel { char name[100]; };
 static char platform, device, context, queue, event;
@@ -32,6 +32,7 @@ Result clGetDeviceIDs(void *of, uint64_t kind, uint32_t n, void **all, uint32_t 
 Result clGetDeviceInfo(void *of, uint32_t what, size_t size, void *out, size_t *length) {
     const char *extensions = getenv("FAKE_OPENCL");
     if (what == EXTENSIONS) return text(extensions ? extensions : "", size, out, length);
+    if (what == IL_VERSION) return text("SPIR-V_1.3", size, out, length);
     return what == NAME || what == VERSION ? text("stand-in", size, out, length) : INVALID;
 }
 void *clCreateContext(void *how, uint32_t n, void **devices, void *notify, void *data, Result *status) {
