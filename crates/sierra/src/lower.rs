@@ -26,6 +26,7 @@ mod shorts;
 mod soa;
 mod specified;
 mod statements;
+mod switches;
 mod tasks;
 mod templates;
 mod uses;
