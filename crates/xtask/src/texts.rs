@@ -688,8 +688,8 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
 fn function_of_device<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
     let is_head = |line: &str| line.split('(').next().is_some_and(|head| head.split(' ').next_back() == Some(name));
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1));
-    let heads = starts.filter(|&i| ["kernel ", "func "].iter().any(|word| text[i..].starts_with(word)));
-    let head = heads.filter(|&i| text[i..].lines().next().is_some_and(is_head)).next();
+    let mut heads = starts.filter(|&i| ["kernel ", "func "].iter().any(|word| text[i..].starts_with(word)));
+    let head = heads.find(|&i| text[i..].lines().next().is_some_and(is_head));
     let rest = &text[head.ok_or_else(|| format!("no kernel or function `{name}`:\n{text}"))?..];
     Ok(rest.find("\n}").map_or(rest, |end| &rest[..end]))
 }
