@@ -106,3 +106,8 @@ export uniform bool test_random() {
     uniform float g = frandom(&u);
     return all(f >= 0 && f < 1) && g >= 0 && g < 1;
 }
+// Numbers without lanes become arguments with lanes, and of the width that the function takes.
+export uniform bool test_arguments() {
+    uniform float16 x = float16bits(0x3c00);
+    return extract(5, 0) == 5 && all(insert((float)0, 1, 5.f) == (programIndex == 1 ? 5 : 0)) && x == 1 && doublebits(0) == 0 && all(broadcast(7, 1) == 7);
+}
