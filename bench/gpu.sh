@@ -45,7 +45,9 @@ build() {
     conformance products tests/device/nvidia/products.impala
     conformance image -D PLATFORM=1 lib/image/tests/devices.impala tests/device/image.impala
     conformance ray -D PLATFORM=1 lib/ray/tests/device.impala tests/device/ray.impala
-    strip "$out"/measure "$out"/align "$out"/rays "$out"/conformance-*
+    conformance render -D PLATFORM=1 examples/render/device_checks.impala tests/device/render.impala
+    "$NYALA" build --cuda "$gpu" examples/render/measure.impala -o "$out"/render
+    strip "$out"/measure "$out"/align "$out"/rays "$out"/render "$out"/conformance-*
     { date -u '+%Y-%m-%d'; git rev-parse --short HEAD 2> /dev/null || true; echo "$gpu"; } | paste -sd ' ' > "$out"/made
     cp bench/gpu.sh "$out"/run
     size=$(du -sk "$out" | cut -f1)
@@ -125,6 +127,9 @@ run() {
     table "|---|---|---|---|---|"
     step "rays" "$here/rays" || keep "rays"
     table "$(grep '^|' "$to/said" || echo "| | | | | FAILED |")"
+    table ""
+    step "the path tracer" "$here/render" || keep "the path tracer"
+    table "$(grep '^|' "$to/said" || echo "| the path tracer | FAILED |")"
     table ""
     table "| program | result | seconds |"
     table "|---|---|---|"

@@ -42,6 +42,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("mpi", "<mpi>/mpi.impala", include_str!("../../../lib/mpi/src/mpi.impala")),
     ("ray", "<ray>/build.impala", include_str!("../../../lib/ray/src/build.impala")),
     ("ray", "<ray>/bvh.impala", include_str!("../../../lib/ray/src/bvh.impala")),
+    ("ray", "<ray>/linear.impala", include_str!("../../../lib/ray/src/linear.impala")),
     ("ray", "<ray>/merge.impala", include_str!("../../../lib/ray/src/merge.impala")),
     ("ray", "<ray>/order.impala", include_str!("../../../lib/ray/src/order.impala")),
     ("ray", "<ray>/packet.impala", include_str!("../../../lib/ray/src/packet.impala")),

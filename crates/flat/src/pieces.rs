@@ -18,13 +18,12 @@
 //!
 //! - the function around it is large; what it is part of otherwise does not matter;
 //! - it has a loop, and lies in none: the piece runs once when the function does;
-//! - it is entered and left at one place, with few numbers and addresses;
+//! - it is entered and left at one place, with few numbers and addresses, and with one address at most where the function around it
+//!   allocates memory that this may be: LLVM would no longer know that two of them differ;
 //! - it shares no small variable with other code that LLVM may keep in registers.
 //!
 //! The code of an unfolded call stays together, unless it is large itself. What becomes of a loop does not depend on the code
-//! beside it, apart from the size of the function. The price is what LLVM knows of memory that the function around a piece
-//! allocates: in the piece, two such addresses may be the same.
-
+//! beside it, apart from the size of the function.
 use crate::analysis::Cfg;
 use crate::data::*;
 use crate::simplify::simplify_function;
@@ -497,7 +496,8 @@ fn settle(types: &Types, function: &Function, pieces: &mut Vec<Piece>) {
     }
     let is_plain =
         |v: &Value| matches!(types.kind(function.ty(*v)), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code);
-    let restricted = restricted(function, &cfg);
+    let (restricted, allocated) = addresses(function, &cfg);
+    let is_address = |v: &&Value| matches!(types.kind(function.ty(**v)), TyKind::Ptr { .. });
     let mut nth = 0;
     pieces.retain(|piece| {
         nth += 1;
@@ -506,23 +506,31 @@ fn settle(types: &Types, function: &Function, pieces: &mut Vec<Piece>) {
             && piece.outs.len() <= MAX_OUT
             && piece.ins.iter().chain(&piece.outs).all(is_plain)
             && !piece.ins.iter().any(|v| restricted[v.idx()])
+            && (piece.ins.iter().filter(is_address).count() < 2 || !piece.ins.iter().any(|v| allocated[v.idx()]))
     });
 }
 
-/// Addresses of which more is known in this function than another one would know, and the calls that they belong to.
-fn restricted(function: &Function, cfg: &Cfg) -> Vec<bool> {
+/// Addresses of which more is known in this function than another one would know, and the calls that they belong to; and addresses of
+/// memory that this function allocates, or gets from a call.
+fn addresses(function: &Function, cfg: &Cfg) -> (Vec<bool>, Vec<bool>) {
     let mut restricted = vec![false; function.values.len()];
+    let mut allocated = vec![false; function.values.len()];
     for &b in &cfg.rpo {
         for inst in &function.block(b).insts {
             let Some(r) = inst.result else { continue };
-            restricted[r.idx()] = match inst.op {
-                InstOp::Op(Op::Scope | Op::Restrict) => true,
-                InstOp::Op(Op::Lea | Op::Bitcast | Op::Aligned) => restricted[inst.args[0].idx()],
-                _ => false,
+            let first = inst.args.first().map(|v| v.idx());
+            let (is_restricted, is_allocated) = match inst.op {
+                InstOp::Op(Op::Scope | Op::Restrict) => (true, false),
+                InstOp::Op(Op::Slot | Op::Alloc) | InstOp::Call(_) => (false, true),
+                InstOp::Op(Op::Lea | Op::Bitcast | Op::Aligned | Op::Extract) => {
+                    first.map_or((false, false), |v| (restricted[v], allocated[v]))
+                }
+                _ => (false, false),
             };
+            (restricted[r.idx()], allocated[r.idx()]) = (is_restricted, is_allocated);
         }
     }
-    restricted
+    (restricted, allocated)
 }
 
 /// Decides in which function each variable lies. A piece does not fit if it shares one that LLVM may keep in registers.

@@ -109,6 +109,9 @@ pub struct Kernels {
     pub fence: &'static str,
     /// Operations among work items, with `{0}` and `{1}` for their arguments; one that is missing is a limitation.
     pub lanes: &'static [(LaneOp, Scope, &'static str)],
+    /// Operations of subgroups that need an extension where some lanes do not come to them. The text of a kernel with such an operation is
+    /// under a condition, and a note before it is for the runtime: `// KERNEL needs EXTENSION`.
+    pub parted: &'static [(LaneOp, &'static str)],
     /// Functions that these operations call, by name, which are written where they are called.
     pub functions: &'static [(&'static str, &'static str)],
     /// The body of a function that gets the value `v`, of type `T`, of a lane. `None` if the language has such a function.
@@ -429,6 +432,7 @@ pub(crate) const PLAIN_KERNELS: Kernels = Kernels {
     shared: "",
     fence: "",
     lanes: &[],
+    parted: &[],
     functions: &[],
     get: None,
     votes: "",

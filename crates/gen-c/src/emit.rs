@@ -118,7 +118,8 @@ pub(crate) fn emit(
         if !matches!(module.func(func).linkage, Linkage::Kernel(..)) {
             let _ = writeln!(prototypes, "{head}{};", symbols[func.idx()]);
         }
-        let _ = write!(bodies, "\n{head} {{\n{body}}}\n{after}");
+        let [before, behind] = e.under_condition(func);
+        let _ = write!(bodies, "\n{before}{head} {{\n{body}}}\n{after}{behind}");
     }
     let (mut declared, mut defined) = (String::new(), String::new());
     for (first, second) in statics.into_values() {
@@ -262,6 +263,23 @@ impl<'m> Emitter<'m> {
         let ret = self.returned(&function.rets)?;
         let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };
         Ok(format!("{linkage}{ret}{}({params})", self.funcs[func.idx()]))
+    }
+
+    /// What stands before and behind a kernel that needs extensions which the others do not need.
+    fn under_condition(&self, func: Func) -> [String; 2] {
+        let known = self.dialect.kernels.map_or(&[][..], |kernels| kernels.parted);
+        let (Linkage::Kernel(symbol, _), false) = (&self.module.func(func).linkage, known.is_empty()) else {
+            return Default::default();
+        };
+        let parted = crate::parted::parted(self.module, func);
+        let mut needs: Vec<&str> = known.iter().filter(|k| parted.contains(&k.0)).map(|k| k.1).collect();
+        needs.dedup();
+        if needs.is_empty() {
+            return Default::default();
+        }
+        let notes: String = needs.iter().map(|need| format!("// {symbol} needs {need}\n")).collect();
+        let defined: Vec<String> = needs.iter().map(|need| format!("defined({need})")).collect();
+        [format!("{notes}#if {}\n", defined.join(" && ")), "#endif\n".into()]
     }
 
     /// The type that a function with these results returns, as it stands before the function's name.

@@ -63,6 +63,7 @@ mod hls;
 mod names;
 mod opencl;
 mod ops;
+mod parted;
 mod print;
 mod statements;
 mod types;

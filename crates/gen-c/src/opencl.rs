@@ -48,6 +48,7 @@ pub const OPENCL: Dialect = Dialect {
             (LaneOp::Id, Scope::Subgroup, "(int)get_sub_group_local_id()"),
             (LaneOp::Width, Scope::Subgroup, "(int)get_sub_group_size()"),
         ],
+        parted: PARTED,
         functions: FUNCTIONS,
         get: Some(GET),
         votes: "__local int",
@@ -191,6 +192,15 @@ ulong ballot_lanes(bool holds) {
 #endif
 }",
     ),
+];
+
+/// Without these, all lanes of a subgroup have to come to the operation.
+const PARTED: &[(LaneOp, &str)] = &[
+    (LaneOp::Any, "cl_khr_subgroup_non_uniform_vote"),
+    (LaneOp::All, "cl_khr_subgroup_non_uniform_vote"),
+    (LaneOp::Count, "cl_khr_subgroup_ballot"),
+    (LaneOp::Ballot, "cl_khr_subgroup_ballot"),
+    (LaneOp::Get, "cl_khr_subgroup_shuffle"),
 ];
 
 /// Without shuffles, each lane in turn tells all others its value.

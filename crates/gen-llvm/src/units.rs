@@ -5,9 +5,10 @@
 //!
 //! - functions that call each other recursively;
 //! - a function that is referred to by one other function only, if it is small, or in a loop, or called with numbers that are known:
-//!   there LLVM gains by seeing both. What is larger costs more than its call;
-//! - small functions beside each other, some thirty at a time.
-//!   Pieces of large functions are among them; LLVM joins none with its caller, in a unit or a whole module;
+//!   there LLVM gains by seeing both. What is larger costs more than its call, but for vector code, whatever its size: a call saves no
+//!   register with a vector, the loops that it is in are those that matter, and with a loop in lanes LLVM sees which lanes run;
+//! - small functions beside each other, some thirty at a time. Pieces of large functions are among
+//!   them: LLVM joins none with its caller, in a unit or a whole module;
 //! - copies (`available_externally`) of small functions of other units that it calls, and of those that these call.
 //!
 //! So what becomes of a function depends on it, its callers and their callees. A function that other units refer to has a name that
@@ -22,7 +23,7 @@
 use nyala_base::{Id, graph};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
-use nyala_ir::Op;
+use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -72,6 +73,8 @@ struct Refs {
     /// Constants whose addresses only foreign functions get.
     texts: Vec<GlobalId>,
     size: usize,
+    /// Whether it computes vectors.
+    has_vectors: bool,
     is_piece: bool,
 }
 
@@ -108,6 +111,7 @@ fn refs_of(module: &Module, function: &Function) -> Refs {
     if function.is_foreign() {
         return refs;
     }
+    refs.has_vectors = function.values.iter().any(|v| matches!(module.types.kind(v.ty), TyKind::Vector(..)));
     let cfg = Cfg::new(function);
     let succs: Vec<Vec<usize>> =
         function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect();
@@ -245,7 +249,8 @@ fn join(module: &Module, refs: &[Refs], max_unit: usize) -> Vec<Vec<Func>> {
                     continue;
                 }
                 let max = if gains { MAX_JOINED } else { MAX_SMALL };
-                if size[group] <= max && size[i] + size[group] <= max_unit {
+                let is_vector_code = max_unit > 0 && groups[group].iter().any(|&f| refs[f].has_vectors);
+                if is_vector_code || size[group] <= max && size[i] + size[group] <= max_unit {
                     joins[group] = Some(i);
                     size[i] += size[group];
                 }

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! - Aggregates that a kernel takes are passed as their parts, so that no device needs to know their layout; large ones
-//!   without addresses are passed as they are.
+//!   without addresses are passed as they are. Parts that the kernel does not use are not passed: they may be addresses of the host.
 //! - A panic is noted in memory of the runtime ([`panics`](super::panics)).
 //! - A variable of the host that a kernel captures is copied: the kernel has a variable of its own, with the value at the
 //!   launch ([`captures`](super::captures)).
@@ -59,6 +59,8 @@ pub(super) struct Split {
     /// Launches by platform: the global that names the place, the place, the kernel.
     launches: FxHashMap<u32, Vec<(GlobalId, Span, Func)>>,
     symbols: FxHashSet<String>,
+    /// For each kernel, the leaves of its arguments that are not passed.
+    unused: FxHashMap<Func, Vec<usize>>,
     /// Kernels that may panic: where, with which text.
     panics: FxHashMap<Func, Vec<Panic>>,
     /// Launches for `hls`.
@@ -91,6 +93,10 @@ impl Split {
                 let names = inst.args[N_LAUNCH..].iter().map(|&a| name_of_value(host, a)).collect();
                 let host = host.name.clone();
                 let made = self.make_kernel(module, &key, copied, (&host, names), inst.span, diagnostics);
+                if let Some(kernel) = made.filter(|_| !is_hls(platform)) {
+                    let leaves = leaves_of_args(module, func, inst, copied);
+                    self.unused.insert(kernel, drop_unused_parts(module, kernel, &leaves));
+                }
                 self.made.insert(shape, made);
                 made
             }
@@ -111,7 +117,8 @@ impl Split {
         let place = bytes(module, "place", &[]);
         self.launches.entry(platform).or_default().push((place, inst.span, made));
         let panics = self.panics.get(&made).map_or(&[][..], |p| p);
-        call_runtime(module, (func, b), inst, copied, (made, code, place), panics);
+        let unused = self.unused.get(&made).map_or(&[][..], |u| u);
+        call_runtime(module, (func, b), inst, (copied, unused), (made, code, place), panics);
     }
 
     /// Notes which of a kernel's parameters are channels.
@@ -256,6 +263,47 @@ impl Split {
             function.blocks[0].term = Terminator::Unreachable;
         }
     }
+}
+
+/// The number of leaves of each argument of a launch.
+fn leaves_of_args(module: &Module, func: Func, inst: &Inst, copied: &[bool]) -> Vec<usize> {
+    let function = module.func(func);
+    let args = inst.args[N_LAUNCH..].iter().zip(copied);
+    args.map(|(&arg, &is_copied)| {
+        let ty = function.ty(arg);
+        let value_ty = if is_copied { module.types.pointee(ty).unwrap_or(ty) } else { ty };
+        n_leaves(&module.types, value_ty, MAX_PARTS)
+    })
+    .collect()
+}
+
+/// Takes the parameters from a kernel that are parts of aggregates and have no use. Returns their places among the leaves.
+fn drop_unused_parts(module: &mut Module, kernel: Func, leaves: &[usize]) -> Vec<usize> {
+    let function = &mut module.funcs[kernel.idx()];
+    let makes = |inst: &Inst| matches!(inst.op, InstOp::Op(Op::Tuple | Op::Struct | Op::Array | Op::Ne | Op::Bitcast));
+    let used = loop {
+        let mut used: FxHashSet<Value> = FxHashSet::default();
+        for block in &function.blocks {
+            used.extend(block.insts.iter().flat_map(|inst| inst.args.iter().copied()));
+            block.term.for_each_use(|v| _ = used.insert(v));
+        }
+        // Aggregates of which only parts are taken.
+        let insts = &mut function.blocks[0].insts;
+        let n_before = insts.len();
+        insts.retain(|inst| !makes(inst) || inst.result.is_none_or(|r| used.contains(&r)));
+        if insts.len() == n_before {
+            break used;
+        }
+    };
+    let (mut at, mut unused) = (0, Vec::new());
+    for &n in leaves {
+        unused.extend((at..at + n).filter(|&i| n > 1 && !used.contains(&function.blocks[0].params[i])));
+        at += n;
+    }
+    let mut places = 0..at;
+    function.blocks[0].params.retain(|_| places.next().is_none_or(|i| !unused.contains(&i)));
+    function.params = function.blocks[0].params.iter().map(|&v| function.ty(v)).collect();
+    unused
 }
 
 /// The source's name of a value, or of the address that it is derived from.
@@ -519,7 +567,7 @@ fn call_runtime(
     module: &mut Module,
     (func, b): (Func, usize),
     inst: &Inst,
-    copied: &[bool],
+    (copied, unused): (&[bool], &[usize]),
     (kernel, code, place): (Func, GlobalId, GlobalId),
     panics: &[Panic],
 ) {
@@ -535,6 +583,8 @@ fn call_runtime(
         let value = if is_copied { fb.load(arg).unwrap_or(arg) } else { arg };
         take_apart(&mut fb, value, &mut values);
     }
+    let mut leaves = 0..values.len();
+    values.retain(|_| leaves.next().is_none_or(|i| i < N_SIZES || !unused.contains(&(i - N_SIZES))));
     if !panics.is_empty() {
         // The runtime has memory for notes of panics.
         values.push(fb.function.constant(Const::Bits(0), env_ptr));

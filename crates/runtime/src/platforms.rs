@@ -37,8 +37,8 @@ pub(crate) const NAMES: [&str; 8] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Lev
 pub const N_PLATFORMS: i32 = NAMES.len() as i32;
 
 /// Features that have the same names on all platforms: floats of 16 and of 64 bits, atomic operations on integers of 64 bits,
-/// operations among the lanes of a subgroup.
-pub(crate) const FEATURES: [&str; 4] = ["fp16", "fp64", "int64_atomics", "subgroups"];
+/// operations among the lanes of a subgroup, and votes of those lanes that are active.
+pub(crate) const FEATURES: [&str; 5] = ["fp16", "fp64", "int64_atomics", "subgroups", "divergent_votes"];
 
 /// Why something failed, for people.
 pub(crate) type Error = String;

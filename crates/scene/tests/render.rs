@@ -95,6 +95,38 @@ fn light_is_what_it_must_be() {
     );
 }
 
+/// The CPU as a device gives the pictures that the CPU gives.
+#[test]
+fn a_device_gives_the_same_pictures() {
+    let files = [source("device_checks.impala"), root().join("tests/device/render.impala")];
+    let output = nyala(&["run".as_ref(), "--device".as_ref(), "host".as_ref(), files[0].as_ref(), files[1].as_ref()]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected = "mirror, glass, a lamp that is asked: ok\na lamp that is met by chance: ok\n";
+    assert_eq!((output.status.code(), &*said), (Some(0), expected), "{}", stderr(&output));
+}
+
+/// So does the command, where it has code for devices; it names a device that is not there.
+#[test]
+fn the_command_renders_on_a_device() {
+    let folder = Folder::new();
+    let (library, source) = (library(), source("render.impala"));
+    let on = |device: &[&str], out: &Path| {
+        let before = ["run", "-D", "DEVICES=true", "--load"].map(OsStr::new);
+        let options = ["balls", "--quiet", "--size", "40x36", "--samples", "2", "-o"].map(OsStr::new);
+        let files = [library.as_os_str(), source.as_os_str(), "--".as_ref()];
+        let device: Vec<&OsStr> = device.iter().map(OsStr::new).collect();
+        nyala(&[&before[..], &files[..], &options[..], &[out.as_os_str()][..], &device[..]].concat())
+    };
+    let picture = |device: &[&str], name: &str| {
+        let output = on(device, &folder.path(name));
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{device:?}");
+        read_picture(&folder.path(name)).unwrap().light
+    };
+    assert!(picture(&["--device", "host"], "a.exr") == picture(&[], "b.exr"));
+    let output = on(&["--device", "host:7"], &folder.path("c.exr"));
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(1), "render: there is no device `host:7`\n"));
+}
+
 /// The material that the page adds compiles, at the place that it names.
 #[test]
 fn the_material_of_the_page_compiles() {
@@ -173,6 +205,7 @@ fn the_command_renders_and_says_what_is_wrong() {
         (&["box", "--samples", "many", "-o", out], 2, "`--samples` cannot be `many`"),
         (&["box", "--eye", "1,2", "-o", out], 2, "`--eye` cannot be `1,2`"),
         (&["box", "--eye", "1,1,1", "--target", "1,1,1", "-o", out], 2, "are one point"),
+        (&["box", "--device", "cuda", "-o", out], 2, "limitation: this program has no code for devices"),
         (&["box", "--speed", "3", "-o", out], 2, "there is no option `--speed`"),
         (&[&missing, "-o", out], 1, "No such file"),
         (&[&junk, "-o", out], 1, "cannot read"),
@@ -193,13 +226,13 @@ fn the_command_renders_and_says_what_is_wrong() {
 
     // A preview is there after a second or two, and Ctrl-C leaves it.
     let out = folder.path("g.png");
+    let start = Instant::now();
     let mut child = Command::new(&program)
         .args(["box", "--size", "64x64", "--samples", "100000000", "-o"])
         .arg(&out)
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let start = Instant::now();
     while !out.exists() {
         assert!(start.elapsed() < Duration::from_secs(600) && child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(20));

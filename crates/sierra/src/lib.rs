@@ -4,10 +4,10 @@
 //!
 //! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it.
 //!
-//! **Dialects.** Files `.ispc` are those of ISPC's programs: the same tokens, trees and rules, of which `parser/ispc.rs` says which types have lanes by
+//! **Dialects.** Files `.ispc` are those of ISPC's programs: the same tokens, trees and rules, of which the grammar says which types have lanes by
 //! themselves, and `lower/ispc.rs` what only they have. Their library is code (`lower/library.rs`), and a file in the dialect ([`ISPC_LIBRARY`]).
 //!
-//! **Parts.** Characters to tokens ([`lexer`]), lines for the preprocessor ([`preprocess`]), tokens to trees ([`syntax`], [`parser`]), trees to the graph with all rules of names and types ([`lower`]).
+//! **Parts.** Characters to tokens ([`lexer`](nyala_c_syntax::lexer)), lines for the preprocessor ([`preprocess`]), tokens to trees ([`parser`](nyala_c_syntax::parser)), trees to the graph with all rules of names and types ([`lower`]).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
 //!
 //! **VecImp.** Programs in the language's formal core become ones in Sierra: [`vecimp`].
@@ -22,11 +22,8 @@
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;
-mod lexer;
 pub mod lower;
-pub mod parser;
 pub mod preprocess;
-pub mod syntax;
 mod texts;
 mod types;
 pub mod vecimp;

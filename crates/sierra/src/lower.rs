@@ -26,16 +26,19 @@ mod shorts;
 mod soa;
 mod specified;
 mod statements;
+mod switches;
 mod tasks;
 mod templates;
 mod uses;
 
-use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_syntax, sierra_type};
-use crate::syntax::{self, *};
+use crate::diagnostics::{sierra_constant, sierra_lanes, sierra_name, sierra_type};
 use crate::types::{Field, Kind, MAX_LENGTH, Signature, Ty, Types};
 use crate::vecimp;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Id, Sink, Sources, Span};
+use nyala_c_syntax::Dialect;
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::syntax::{self, *};
 use nyala_ir::{self as ir, Builtin, Cont, Global, Linkage, Op, Prim, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -110,6 +113,7 @@ pub fn lower(
         has_jumps: false,
         labels: FxHashMap::default(),
         pending: None,
+        borrowed: None,
         given: FxHashMap::default(),
         n_library_templates: 0,
     };
@@ -117,7 +121,7 @@ pub fn lower(
         (lowerer.is_ispc, lowerer.types.is_ispc) = (is_ispc, is_ispc);
         let macros = if is_ispc { ispc::macros(lowerer.gang) } else { Vec::new() };
         let tokens = crate::preprocess::preprocess(sources, &texts, file, &macros, lowerer.sink);
-        crate::parser::parse(tokens, is_ispc, lowerer.sink)
+        nyala_c_syntax::parser::parse(tokens, if is_ispc { Dialect::Ispc } else { Dialect::Sierra }, lowerer.sink)
     };
     let is_ispc = |file| sources.name(file).ends_with(crate::ISPC_ENDING);
     let library = sources.names().position(|name| name == crate::ISPC_LIBRARY.0).map(FileId::from_idx);
@@ -312,6 +316,8 @@ struct Lowerer<'s, 'w> {
     labels: jumps::Labels<'s>,
     /// Where a function that launches tasks notes those that it has to wait for.
     pending: Option<tasks::Pending>,
+    /// Where a function that calls `alloca` notes what it has to give back.
+    borrowed: Option<Val>,
     /// Values of arguments that are known, by their expressions.
     given: FxHashMap<usize, (Val, Ty)>,
     /// Names of ISPC's library, and the number of its templates.
@@ -534,7 +540,7 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
     ) -> Lowered<usize> {
         let (Some(name), Some(declared)) = (declarator.name, &declarator.params) else {
-            return Err(Box::new(sierra_syntax::unexpected(declarator.span, "", "a function")));
+            return Err(Box::new(c_syntax::unexpected(declarator.span, "", "a function")));
         };
         let (found, names) = self.signature_type(storage, base, specifier, declarator, declared)?;
         let is_static = storage == Storage::Static;
@@ -581,7 +587,10 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
         declared: &[(Specifier<'s>, Declarator<'s>)],
     ) -> Lowered<(Signature, Vec<&'s str>)> {
-        let result = self.declared_type(base, specifier.is_const, declarator)?;
+        let mut result = self.declared_type(base, specifier.is_const, declarator)?;
+        if matches!(storage, Storage::Export | Storage::ExternC) {
+            result = self.address_type(result, declarator.span)?;
+        }
         let simd = match &specifier.simd {
             Some(n) => Some(self.length(n)?).filter(|n| *n > 1),
             None => self.mode_of_gang(storage, specifier),
@@ -593,7 +602,11 @@ impl<'s> Lowerer<'s, '_> {
         let mut names = vec!["m"];
         for (specifier, declarator) in declared {
             let base = self.specified(specifier)?;
-            params.push(self.param_type(base, specifier.is_const, declarator)?);
+            let mut ty = self.param_type(base, specifier.is_const, declarator)?;
+            if matches!(storage, Storage::Export | Storage::ExternC) {
+                ty = self.address_type(ty, declarator.span)?;
+            }
+            params.push(ty);
             names.push(declarator.name.map_or("x", |n| n.text));
         }
         if specifier.words.is_task {
@@ -603,6 +616,9 @@ impl<'s> Lowerer<'s, '_> {
         names.push("return");
         if simd.is_some() {
             names.insert(1, "mask");
+        }
+        if self.is_ispc && matches!(storage, Storage::Export | Storage::ExternC) {
+            self.check_no_slices(&params, declarator.span)?;
         }
         if let Some(name) = declarator.name {
             self.check_operator(name, &params)?;
@@ -701,7 +717,7 @@ impl<'s> Lowerer<'s, '_> {
         for length in inner.iter().rev() {
             ty = self.array_of(ty, length.as_ref(), declarator.span)?;
         }
-        let ty = self.types.pointer(ty, target_is_const);
+        let ty = self.pointer_to(ty, target_is_const);
         self.depth(ty, declarator.span)?;
         Ok(ty)
     }

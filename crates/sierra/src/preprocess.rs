@@ -7,13 +7,14 @@
 //! Macros are expanded as in C, one token at a time and without recursion: each token has the macros that it comes from, which do not expand it again.
 //! Arguments are put in as they are written, and expanded then; before that, if some macro has `#` or `##`.
 
-use crate::diagnostics::{sierra_preprocessor, sierra_syntax};
-use crate::lexer::{Kind, Token, integer, tokens, tokens_of_line, unquoted};
-use crate::parser::parse_condition;
-use crate::syntax::{Binary, Expr, ExprKind, Unary};
+use crate::diagnostics::sierra_preprocessor;
 use crate::texts::Texts;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Sink, Sources, Span};
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::lexer::{Kind, Token, integer, tokens, tokens_of_line, unquoted};
+use nyala_c_syntax::parser::parse_condition;
+use nyala_c_syntax::syntax::{Binary, Expr, ExprKind, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -513,7 +514,7 @@ impl<'s> Preprocessor<'s, '_> {
         if token.kind == Kind::Name && token.text != "defined" {
             return Ok(token.text);
         }
-        Err(Box::new(sierra_syntax::unexpected(token.span, token.text, "a name")))
+        Err(Box::new(c_syntax::unexpected(token.span, token.text, "a name")))
     }
 
     /// Nothing may follow the first token of a line, if that is of the kind.
@@ -521,7 +522,7 @@ impl<'s> Preprocessor<'s, '_> {
         let rest = &rest[usize::from(first != Kind::End).min(rest.len() - 1)..];
         match rest[0].kind {
             Kind::End => Ok(()),
-            _ => Err(Box::new(sierra_syntax::unexpected(rest[0].span, rest[0].text, "the end of the line"))),
+            _ => Err(Box::new(c_syntax::unexpected(rest[0].span, rest[0].text, "the end of the line"))),
         }
     }
 
@@ -546,11 +547,7 @@ impl<'s> Preprocessor<'s, '_> {
                     Some(token) if !found.contains(&token.text) => found.push(Self::name(*token)?),
                     token => {
                         let token = token.unwrap_or(open);
-                        return Err(Box::new(sierra_syntax::unexpected(
-                            token.span,
-                            token.text,
-                            "another name and `)`",
-                        )));
+                        return Err(Box::new(c_syntax::unexpected(token.span, token.text, "another name and `)`")));
                     }
                 }
                 at += 1;
@@ -563,7 +560,7 @@ impl<'s> Preprocessor<'s, '_> {
                 Some(token) if token.text == ")" => body = &body[at + 1..],
                 token => {
                     let token = token.unwrap_or(open);
-                    return Err(Box::new(sierra_syntax::unexpected(token.span, token.text, "`,` or `)`")));
+                    return Err(Box::new(c_syntax::unexpected(token.span, token.text, "`,` or `)`")));
                 }
             }
             params = Some(found);
@@ -598,7 +595,7 @@ impl<'s> Preprocessor<'s, '_> {
                 }
                 None => {
                     let expected = "a parameter of the macro";
-                    return Err(Box::new(sierra_syntax::unexpected(next.span, next.text, expected)));
+                    return Err(Box::new(c_syntax::unexpected(next.span, next.text, expected)));
                 }
             }
             i += 1;
@@ -617,7 +614,7 @@ impl<'s> Preprocessor<'s, '_> {
                     let hint = "declare the functions that you call: `void* malloc(size_t n);`";
                     Err(Box::new(limitation::not_supported(line.span, &what, hint)))
                 }
-                None => Err(Box::new(sierra_syntax::unexpected(rest[0].span, rest[0].text, "`\"name.h\"`"))),
+                None => Err(Box::new(c_syntax::unexpected(rest[0].span, rest[0].text, "`\"name.h\"`"))),
             };
         }
         self.end(rest, Kind::Text)?;
@@ -660,7 +657,7 @@ impl<'s> Preprocessor<'s, '_> {
             i += 1;
             if has_parens {
                 if rest[i].text != ")" {
-                    return Err(Box::new(sierra_syntax::unexpected(rest[i].span, rest[i].text, "`)`")));
+                    return Err(Box::new(c_syntax::unexpected(rest[i].span, rest[i].text, "`)`")));
                 }
                 i += 1;
             }

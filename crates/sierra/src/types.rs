@@ -10,6 +10,12 @@ pub const MAX_LENGTH: u64 = 1 << 32;
 /// Limit on pointers and arrays within each other.
 pub const MAX_DEPTH: u32 = 50;
 
+/// Limit on structs and arrays that are parts of each other. C asks for 63 structs.
+pub const MAX_NESTED: u32 = 64;
+
+/// Limit on the values that a struct is made of, of which an array counts as one element: walks over types visit each.
+pub const MAX_LEAVES: u64 = 1 << 14;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ty(u32);
 
@@ -82,10 +88,29 @@ pub struct Struct {
     ir: (ir::StructId, ir::Ty),
 }
 
+/// What a type is made of.
+#[derive(Clone, Copy, Default)]
+pub struct Extent {
+    /// How deep structs and arrays are parts of each other.
+    nested: u32,
+    /// Its values, an array counted as one element, and as all.
+    leaves: u64,
+    parts: u64,
+}
+
+impl Extent {
+    pub fn is_too_large(self) -> bool {
+        self.nested > MAX_NESTED || self.leaves > MAX_LEAVES
+    }
+}
+
+const ONE: Extent = Extent { nested: 0, leaves: 1, parts: 1 };
+
 pub struct Types {
     kinds: Vec<Kind>,
     /// How deep each type is: pointers and arrays within each other.
     depths: Vec<u32>,
+    extents: Vec<Extent>,
     known: FxHashMap<Kind, Ty>,
     structs: Vec<Struct>,
     /// Structs with lanes, and the structs that they are made of.
@@ -93,6 +118,9 @@ pub struct Types {
     /// Structs of arrays, by the structs that they are made of.
     blocks: FxHashMap<(StructId, u32), Ty>,
     origins: FxHashMap<StructId, (Ty, u32)>,
+    /// Pointers to elements of `soa<n>` types, which are structs of a block's address and a number, and what each leads to.
+    slices: FxHashMap<(Ty, bool), Ty>,
+    sliced: FxHashMap<Ty, (Ty, bool)>,
     /// The number of structs with each name: names are unique in the graph.
     names: FxHashMap<String, u32>,
     /// Types are shown as ISPC's programs write them.
@@ -104,11 +132,14 @@ impl Types {
         let mut types = Types {
             kinds: Vec::new(),
             depths: Vec::new(),
+            extents: Vec::new(),
             known: FxHashMap::default(),
             structs: Vec::new(),
             varying: FxHashMap::default(),
             blocks: FxHashMap::default(),
             origins: FxHashMap::default(),
+            slices: FxHashMap::default(),
+            sliced: FxHashMap::default(),
             names: FxHashMap::default(),
             is_ispc: false,
         };
@@ -135,14 +166,43 @@ impl Types {
                 }
                 _ => 0,
             };
+            let extent = match *kind {
+                Kind::Array(of, n) | Kind::Short(of, n) => {
+                    let of = self.extents[of.0 as usize];
+                    Extent { nested: of.nested + 1, leaves: of.leaves, parts: of.parts.saturating_mul(n) }
+                }
+                Kind::Soa { block, .. } => self.extents[block.0 as usize],
+                // A struct's is known with its fields.
+                _ => ONE,
+            };
             self.kinds.push(kind.clone());
             self.depths.push(depth);
+            self.extents.push(extent);
             Ty(self.kinds.len() as u32 - 1)
         })
     }
 
     pub fn is_too_deep(&self, ty: Ty) -> bool {
         self.depths[ty.0 as usize] > MAX_DEPTH
+    }
+
+    fn extent_of(&self, fields: &[Field]) -> Extent {
+        fields.iter().fold(Extent::default(), |all, field| self.with_field(all, field.ty))
+    }
+
+    /// The extent of a struct with one more field.
+    pub fn with_field(&self, all: Extent, ty: Ty) -> Extent {
+        let field = self.extents[ty.0 as usize];
+        Extent {
+            nested: all.nested.max(field.nested + 1),
+            leaves: all.leaves.saturating_add(field.leaves),
+            parts: all.parts.saturating_add(field.parts),
+        }
+    }
+
+    /// The values that a value is made of.
+    pub fn n_parts(&self, ty: Ty) -> u64 {
+        self.extents[ty.0 as usize].parts
     }
 
     pub fn prim(&mut self, prim: Prim) -> Ty {
@@ -206,6 +266,14 @@ impl Types {
             let word = world.types.prim(words.unwrap_or(Prim::U64));
             let align = align.min(8);
             of_graph = vec![("words".into(), world.types.array(word, size.div_ceil(align).max(1)))];
+        }
+        let mut extent = self.extent_of(&fields);
+        if self.structs[id.0 as usize].is_union {
+            // It has no parts side by side.
+            extent = Extent { leaves: 1, parts: 1, ..extent };
+        }
+        if let Some(ty) = self.known.get(&Kind::Struct(id)) {
+            self.extents[ty.0 as usize] = extent;
         }
         let data = &mut self.structs[id.0 as usize];
         world.types.set_fields(data.ir.0, of_graph);
@@ -308,6 +376,29 @@ impl Types {
             Kind::Error | Kind::Prim(_) | Kind::Pointer { .. } | Kind::Function(_) => Some(self.array(ty, n.into())),
             _ => None,
         }
+    }
+
+    /// A pointer to an element of a `soa<n>` type.
+    pub fn slice(&mut self, soa: Ty, is_const: bool, world: &mut World) -> Ty {
+        if let Some(&known) = self.slices.get(&(soa, is_const)) {
+            return known;
+        }
+        let field = |name: &str, ty| Field { name: name.into(), ty, is_bound: false };
+        let fields = vec![field("block", self.pointer(soa, is_const)), field("element", self.prim(Prim::I64))];
+        let (id, ty) = self.declare_struct("pointer to soa", Span::NONE, world);
+        self.slices.insert((soa, is_const), ty);
+        self.sliced.insert(ty, (soa, is_const));
+        self.set_fields(id, fields, world);
+        ty
+    }
+
+    /// What a pointer to an element of a `soa<n>` type leads to, and whether that is constant; with lanes, too.
+    pub fn as_slice(&self, ty: Ty) -> Option<(Ty, bool)> {
+        let lane = match *self.kind(ty) {
+            Kind::Struct(id) => self.origins.get(&id).map_or(ty, |o| o.0),
+            _ => return None,
+        };
+        self.sliced.get(&lane).copied()
     }
 
     /// The number of lanes of a value; `None` if it has none.
@@ -417,6 +508,10 @@ impl Types {
                     base = of;
                 }
                 format!("{}{lengths}", self.show_rated(base))
+            }
+            Kind::Struct(_) if let Some((to, is_const)) = self.as_slice(ty) => {
+                let rate = if self.is_varying(ty) { "varying" } else { "uniform" };
+                format!("{}{} * {rate}", if is_const { "const " } else { "" }, self.show_rated(to))
             }
             Kind::Struct(id) => match self.origins.get(&id) {
                 Some(&(of, _)) => format!("varying {}", self.show_plain(of)),

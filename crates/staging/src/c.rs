@@ -1,33 +1,24 @@
-//! The part of C that languages here share: syntax trees, and their grammar.
+//! The part of C that Staged-C has: its trees, made of those of the grammar that the dialects of C share.
 //!
-//! Separate from Staged-C, which gives the trees a meaning, so that another language with C's syntax can give them another. What is
-//! only Staged-C's are labels, the type `stage`, `*` as a value, and functions that are others with arguments.
+//! Separate from [`stagedc`](crate::stagedc), which gives them a meaning, and from `nyala_c_syntax`, which knows what is written: here what
+//! has several forms gets one, and what Staged-C does not have is said to be missing.
 //!
-//! ```text
-//! file      = {struct | function | ["extern"] type name "(" [parameter {"," parameter}] ")" ";"}
-//! struct    = "struct" name "{" {type declarator ";"} "}" ";"
-//! function  = type name "(" [parameter {"," parameter}] ")" ( block | "=" ["compile"] name "<" [value {"," value}] ">" ";" )
-//! type      = ("void" | "bool" | "int" | "float" | "double" | "stage" | "struct" name) {"*" | "[" "]"}
-//! declarator = name | "(" "*" name ")" "(" [parameter {"," parameter}] ")"
-//! parameter = type [declarator ["[" "]"]]        // a name is missing in types of functions only
-//! statement = {"@" expression ":"} ( block | function | declaration ";" | assignment ";" | value ";" | ";" | "return" [value] ";" | "break" ";" | "continue" ";"
-//!           | "if" "(" value ")" statement ["else" statement] | "while" "(" value ")" statement
-//!           | "for" "(" [declaration | assignment] ";" [value] ";" [assignment] ")" statement )
-//! declaration = type declarator ["[" value "]"] ["=" value]
-//! assignment = value ("=" | "+=" | "-=" | "*=" | "/=" | "%=") value | ("++" | "--") value | value ("++" | "--")
-//! value     = expression ["?" value ":" value]
-//! ```
-//!
-//! Expressions are C's, with `{1, 2}` for constant arrays and for structs where one is expected, `"text"`, and types called as
-//! functions for conversions, `float(n)`, besides `(float) n`. Operators in a row are a list, so only parentheses, brackets,
-//! statements within each other and signs before an operand recurse, to a limit.
+//! What the grammar limits is within each other; a list there that is within each other here, as `else if`, is limited here.
 
-use crate::diagnostics::staging_syntax;
-use crate::lexer::{C, Kind, Token, tokens};
+use crate::diagnostics::staging_name;
 use nyala_base::diagnostics::limitation;
-use nyala_base::{FileId, Sink, Span};
+use nyala_base::{Diagnostic, FileId, Sink, Span};
+use nyala_c_syntax::Dialect;
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::lexer::{Kind, tokens};
+use nyala_c_syntax::parser;
+use nyala_c_syntax::syntax::{self, Init, SpecifierKind, Storage};
+use nyala_ir::Prim;
+use std::rc::Rc;
 
-/// Limit on what is within each other.
+pub use nyala_c_syntax::syntax::{Binary, Expr, ExprKind, Name, PostfixKind, Unary};
+
+/// Limit on what is within each other here.
 const MAX_DEPTH: u32 = 100;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -51,12 +42,6 @@ pub struct Type {
     pub pointers: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Name<'s> {
-    pub text: &'s str,
-    pub span: Span,
-}
-
 /// What the files of a program declare, in their order.
 #[derive(Default, Debug)]
 pub struct Unit<'s> {
@@ -68,6 +53,21 @@ pub struct Unit<'s> {
 }
 
 impl Unit<'_> {
+    /// The type of a conversion.
+    pub fn written(&self, (specifier, declarator): &syntax::TypeName) -> Result<Type, Box<Diagnostic>> {
+        if declarator.function.is_some() || declarator.is_reference || !declarator.lengths.is_empty() {
+            return missing(specifier.span, "conversions to such types", "convert numbers");
+        }
+        let base = match base(specifier)? {
+            Ok(base) => base,
+            Err(name) => match self.names.iter().position(|&n| n == name) {
+                Some(idx) => Base::Struct(idx as u32),
+                None => return Err(Box::new(staging_name::structure(specifier.span, name))),
+            },
+        };
+        Ok(Type { base, pointers: declarator.pointers.len() as u32 })
+    }
+
     /// The type as it is written.
     pub fn show(&self, ty: Type) -> String {
         let of = match ty.base {
@@ -77,7 +77,12 @@ impl Unit<'_> {
                 let params: Vec<String> = params.iter().map(|&p| self.show(p)).collect();
                 format!("{} (*)({})", self.show(*ret), params.join(", "))
             }
-            base => base.name().to_string(),
+            Base::Void => "void".to_string(),
+            Base::Bool => "bool".to_string(),
+            Base::Int => "int".to_string(),
+            Base::Float => "float".to_string(),
+            Base::Double => "double".to_string(),
+            Base::Stage => "stage".to_string(),
         };
         of + &"*".repeat(ty.pointers as usize)
     }
@@ -132,7 +137,7 @@ pub enum StatementKind<'s> {
     /// The elements' type, their number.
     DeclareArray(Type, Name<'s>, Expr<'s>, Option<Expr<'s>>),
     /// Target, operator, value.
-    Assign(Expr<'s>, Option<Op>, Expr<'s>),
+    Assign(Expr<'s>, Option<Binary>, Expr<'s>),
     Value(Expr<'s>),
     Return(Option<Expr<'s>>),
     Break,
@@ -148,234 +153,178 @@ pub enum StatementKind<'s> {
     Empty,
 }
 
-#[derive(Debug)]
-pub struct Expr<'s> {
-    pub kind: ExprKind<'s>,
-    pub span: Span,
-}
-
-#[derive(Debug)]
-pub enum ExprKind<'s> {
-    Name(&'s str),
-    /// With its digits.
-    Int(&'s str),
-    Float(&'s str),
-    /// With its quotes.
-    Text(&'s str),
-    Bool(bool),
-    /// `*`, the stage.
-    Star,
-    Negate(Box<Expr<'s>>),
-    Not(Box<Expr<'s>>),
-    Cast(Type, Box<Expr<'s>>),
-    /// Operators that bind equally, from left to right.
-    Chain(Box<Expr<'s>>, Vec<(Op, Expr<'s>)>),
-    Choose(Box<[Expr<'s>; 3]>),
-    Call(Box<Expr<'s>>, Vec<Expr<'s>>),
-    /// A field of a struct.
-    Member(Box<Expr<'s>>, Name<'s>),
-    Index(Box<Expr<'s>>, Box<Expr<'s>>),
-    Array(Vec<Expr<'s>>),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op {
-    OrElse,
-    AndThen,
-    Or,
-    And,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Mod,
-}
-
-/// Operators, with how tightly they bind.
-const OPS: [(&str, Op, u32); 15] = [
-    ("||", Op::OrElse, 1),
-    ("&&", Op::AndThen, 2),
-    ("|", Op::Or, 3),
-    ("&", Op::And, 4),
-    ("==", Op::Eq, 5),
-    ("!=", Op::Ne, 5),
-    ("<", Op::Lt, 6),
-    ("<=", Op::Le, 6),
-    (">", Op::Gt, 6),
-    (">=", Op::Ge, 6),
-    ("+", Op::Add, 7),
-    ("-", Op::Sub, 7),
-    ("*", Op::Mul, 8),
-    ("/", Op::Div, 8),
-    ("%", Op::Mod, 8),
-];
-
-/// How tightly what is in angle brackets binds: comparisons need parentheses there.
-const ADDITIVE: u32 = 7;
-const TIGHTEST: u32 = 8;
-
-const TYPES: [(&str, Base); 6] = [
-    ("void", Base::Void),
-    ("bool", Base::Bool),
-    ("int", Base::Int),
-    ("float", Base::Float),
-    ("double", Base::Double),
-    ("stage", Base::Stage),
-];
-
-const WORDS: [&str; 13] = [
-    "struct", "extern", "if", "else", "for", "while", "return", "break", "continue", "true", "false", "always", "never",
-];
-
-impl Base {
-    pub fn name(self) -> &'static str {
-        TYPES.iter().find(|t| t.1 == self).map_or("", |t| t.0)
-    }
-}
-
-impl Op {
-    pub fn name(self) -> &'static str {
-        OPS.iter().find(|o| o.1 == self).map_or("", |o| o.0)
-    }
-}
-
-/// Adds what a file declares; `false` where its grammar is at fault, which is reported.
+/// Adds what a file declares; `false` where its grammar is at fault, or it has what is missing here, which is reported.
 pub fn parse<'s>(file: FileId, text: &'s str, unit: &mut Unit<'s>, sink: &mut Sink) -> bool {
-    let mut parser = Parser { tokens: tokens(file, text, &C), pos: 0, depth: 0, unit, sink };
-    while parser.token().kind != Kind::End {
-        if parser.declaration().is_err() {
-            return false;
+    let tokens = tokens(file, text);
+    if let Some(line) = tokens.iter().find(|t| t.kind == Kind::Directive) {
+        let hint = "declare what the file uses, and list the program's files";
+        sink.push(limitation::not_supported(line.span, "lines for the preprocessor", hint));
+        return false;
+    }
+    let n_before = sink.diagnostics.len();
+    let items = parser::parse(tokens, Dialect::StagedC, sink);
+    if sink.diagnostics.len() > n_before {
+        return false;
+    }
+    for item in items {
+        if let Err(fault) = (Narrower { unit, depth: 0 }).item(item) {
+            sink.push(*fault);
         }
     }
-    true
+    sink.diagnostics.len() == n_before
 }
 
-/// A fault of the grammar, which is reported.
-struct Reported;
+type Narrowed<T> = Result<T, Box<Diagnostic>>;
 
-type Parsed<T> = Result<T, Reported>;
+pub(crate) const STATEMENTS: &str = "write statements one by one";
 
-struct Parser<'s, 'k> {
-    tokens: Vec<Token<'s>>,
-    pos: usize,
-    depth: u32,
+/// Instead of operators on bits.
+pub(crate) const NO_BITS: &str = "compute with `*`, `/` and `%`";
+
+fn missing<T>(span: Span, what: &str, hint: &str) -> Narrowed<T> {
+    Err(Box::new(limitation::not_supported(span, what, hint)))
+}
+
+struct Narrower<'s, 'k> {
     unit: &'k mut Unit<'s>,
-    sink: &'k mut Sink,
+    depth: u32,
 }
 
-impl<'s> Parser<'s, '_> {
-    // --- Tokens.
+/// A name with its type, and lengths of arrays behind it.
+struct Declared<'s> {
+    ty: Type,
+    name: Name<'s>,
+    lengths: Vec<Option<Expr<'s>>>,
+}
 
-    fn ahead(&self, n: usize) -> Token<'s> {
-        self.tokens[(self.pos + n).min(self.tokens.len() - 1)]
-    }
-
-    fn token(&self) -> Token<'s> {
-        self.ahead(0)
-    }
-
-    fn at(&self, text: &str) -> bool {
-        self.token().text == text && matches!(self.token().kind, Kind::Name | Kind::Sign)
-    }
-
-    fn eat(&mut self, text: &str) -> bool {
-        let found = self.at(text);
-        self.pos += usize::from(found);
-        found
-    }
-
-    fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
-        let Token { text, span, .. } = self.token();
-        self.sink.push(staging_syntax::unexpected(span, text, expected));
-        Err(Reported)
-    }
-
-    fn expect(&mut self, text: &str) -> Parsed<Span> {
-        let span = self.token().span;
-        if self.eat(text) { Ok(span) } else { self.unexpected(&format!("`{text}`")) }
-    }
-
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        self.depth += 1;
+impl<'s> Narrower<'s, '_> {
+    /// What is `n` levels further in than what is around it.
+    fn within<T>(&mut self, n: usize, span: Span, make: impl FnOnce(&mut Self) -> Narrowed<T>) -> Narrowed<T> {
+        self.depth += n as u32;
         if self.depth > MAX_DEPTH {
-            self.sink.push(staging_syntax::too_deep_in_c(self.token().span, MAX_DEPTH));
-            return Err(Reported);
+            return Err(Box::new(c_syntax::too_deep(span, MAX_DEPTH)));
         }
-        let result = parse(self);
-        self.depth -= 1;
-        result
+        let made = make(self);
+        self.depth -= n as u32;
+        made
     }
 
-    /// From `first` to the token before this one.
-    fn span_from(&self, first: Span) -> Span {
-        first.to(self.tokens[self.pos.saturating_sub(1)].span)
-    }
+    // --- Declarations.
 
-    fn is_name(token: Token) -> bool {
-        token.kind == Kind::Name && !WORDS.contains(&token.text) && !TYPES.iter().any(|t| t.0 == token.text)
-    }
-
-    fn name(&mut self) -> Parsed<Name<'s>> {
-        let token = self.token();
-        if !Self::is_name(token) {
-            return self.unexpected("a name");
-        }
-        self.pos += 1;
-        Ok(Name { text: token.text, span: token.span })
-    }
-
-    fn list<T>(&mut self, end: &str, mut parse: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        let mut items = Vec::new();
-        while !self.at(end) {
-            items.push(parse(self)?);
-            if !self.eat(",") {
-                break;
+    fn item(&mut self, item: syntax::Item<'s>) -> Narrowed<()> {
+        match item {
+            syntax::Item::Function(function) => {
+                let Ok(function) = Rc::try_unwrap(function) else { unreachable!("the tree is its only owner") };
+                let syntax::Function { storage, specifier, declarator, body, .. } = function;
+                check_storage(storage, specifier.span)?;
+                let body = FunctionBody::Block(self.statements(body)?);
+                let function = self.function(&specifier, declarator, body)?;
+                self.unit.functions.push(function);
+            }
+            syntax::Item::Declaration(syntax::Declaration { storage, specifier, declared }) => {
+                check_storage(storage, specifier.span)?;
+                if let (SpecifierKind::Struct(false, Some(name), Some(_)), []) = (&specifier.kind, &declared[..]) {
+                    let name = *name;
+                    let SpecifierKind::Struct(_, _, Some(fields)) = specifier.kind else { unreachable!("just seen") };
+                    return self.structure(name, fields);
+                }
+                if declared.is_empty() {
+                    self.base(&specifier)?;
+                }
+                for (declarator, init) in declared {
+                    if declarator.params.is_none() {
+                        let hint = "pass it, or declare it in a function";
+                        return missing(declarator.span, "variables outside of functions", hint);
+                    }
+                    let body = self.function_behind_head(init)?;
+                    let function = self.function(&specifier, declarator, body)?;
+                    self.unit.functions.push(function);
+                }
+            }
+            syntax::Item::Template(template) => return missing(template.name.span, "templates", "write a function"),
+            syntax::Item::Specialization(s) => {
+                return missing(s.function.specifier.span, "templates", "write a function");
             }
         }
-        self.expect(end)?;
-        Ok(items)
+        Ok(())
     }
 
-    // --- Types and functions.
-
-    fn base(token: Token) -> Option<Base> {
-        TYPES.iter().find(|t| token.kind == Kind::Name && t.0 == token.text).map(|t| t.1)
-    }
-
-    fn is_type(token: Token) -> bool {
-        Self::base(token).is_some() || token.kind == Kind::Name && token.text == "struct"
-    }
-
-    fn ty(&mut self) -> Parsed<Type> {
-        let base = match Self::base(self.token()) {
-            Some(base) => {
-                self.pos += 1;
-                base
+    fn structure(&mut self, name: Name<'s>, declarations: Vec<syntax::Declaration<'s>>) -> Narrowed<()> {
+        let idx = self.struct_idx(name.text);
+        let mut fields = Vec::new();
+        for syntax::Declaration { specifier, declared, .. } in declarations {
+            for (declarator, init) in declared {
+                let span = declarator.span;
+                if declarator.params.is_some() {
+                    return missing(span, "functions in structs", "write a function that takes the struct");
+                }
+                let Declared { ty, name, lengths } = self.declared(&specifier, declarator)?;
+                if !lengths.is_empty() {
+                    return missing(
+                        span,
+                        "arrays in structs",
+                        "give each element a field, or keep the array beside the struct",
+                    );
+                }
+                if init.is_some() {
+                    return missing(
+                        span,
+                        "values that fields begin with",
+                        "assign them where the variable is declared",
+                    );
+                }
+                fields.push((ty, name));
             }
-            None if self.eat("struct") => {
-                let name = self.name()?.text;
-                Base::Struct(self.struct_idx(name))
+        }
+        self.unit.structs.push(Struct { name, idx, fields });
+        Ok(())
+    }
+
+    /// What a function is that has no block.
+    fn function_behind_head(&mut self, init: Option<Init<'s>>) -> Narrowed<FunctionBody<'s>> {
+        let Some(init) = init else { return Ok(FunctionBody::Foreign) };
+        let value = match init {
+            Init::Value(value) => value,
+            Init::List(_, span) => {
+                return missing(span, "several functions in a declaration", "declare each for itself");
             }
-            None => return self.unexpected("a type"),
         };
-        let mut pointers = 0;
-        loop {
-            if self.eat("*") {
-                pointers += 1;
-            } else if self.at("[") && self.ahead(1).text == "]" {
-                self.pos += 2;
-                pointers += 1;
-            } else {
-                return Ok(Type { base, pointers });
-            }
-        }
+        let (is_compiled, instance) = match value.kind {
+            ExprKind::Compile(instance) => (true, *instance),
+            _ => (false, value),
+        };
+        let ExprKind::Instance(of, args) = instance.kind else { unreachable!("the grammar takes nothing else") };
+        let args = args.into_iter().map(|arg| match arg {
+            syntax::TemplateArg::Value(value) => Ok(value),
+            syntax::TemplateArg::Type(ty) => missing(ty.0.span, "types as arguments", "pass values"),
+        });
+        let args = args.collect::<Narrowed<_>>()?;
+        Ok(if is_compiled { FunctionBody::Compiled(of, args) } else { FunctionBody::Special(of, args) })
     }
+
+    fn function(
+        &mut self,
+        specifier: &syntax::Specifier<'s>,
+        mut declarator: syntax::Declarator<'s>,
+        body: FunctionBody<'s>,
+    ) -> Narrowed<Function<'s>> {
+        let mut params = Vec::new();
+        for (specifier, mut declarator) in declarator.params.take().unwrap_or_default() {
+            if declarator.name.is_none() {
+                if !matches!(body, FunctionBody::Foreign) {
+                    return Err(Box::new(c_syntax::no_name(specifier.span)));
+                }
+                declarator.name = Some(Name { text: "x", span: specifier.span });
+            }
+            let Declared { mut ty, name, lengths } = self.declared(&specifier, declarator)?;
+            ty.pointers += lengths.len() as u32;
+            params.push((ty, name));
+        }
+        let Declared { ty, name, .. } = self.declared(specifier, declarator)?;
+        Ok(Function { ty, name, params, body })
+    }
+
+    // --- Types.
 
     fn struct_idx(&mut self, name: &'s str) -> u32 {
         let names = &mut self.unit.names;
@@ -386,351 +335,208 @@ impl<'s> Parser<'s, '_> {
         found as u32
     }
 
-    /// A name behind a type, which is that of a pointer to a function where parentheses say so.
-    fn declarator(&mut self, ty: Type) -> Parsed<(Type, Name<'s>)> {
-        if !self.at("(") || self.ahead(1).text != "*" {
-            return Ok((ty, self.name()?));
+    fn base(&mut self, specifier: &syntax::Specifier<'s>) -> Narrowed<Base> {
+        Ok(match base(specifier)? {
+            Ok(base) => base,
+            Err(name) => Base::Struct(self.struct_idx(name)),
+        })
+    }
+
+    fn ty(&mut self, specifier: &syntax::Specifier<'s>, declarator: &mut syntax::Declarator<'s>) -> Narrowed<Type> {
+        if declarator.is_reference {
+            return missing(declarator.span, "references", "pass a pointer");
         }
-        self.pos += 2;
-        let name = self.name()?;
-        self.expect(")")?;
-        self.expect("(")?;
-        let params = self.nested(|p| {
-            p.params(|p| {
-                let ty = p.ty()?;
-                let is_named = p.at("(") || Self::is_name(p.token());
-                if is_named { p.declarator(ty).map(|d| d.0) } else { Ok(ty) }
-            })
-        })?;
+        let base = self.base(specifier)?;
+        let ty = Type { base, pointers: declarator.pointers.len() as u32 };
+        let Some(function) = declarator.function.take() else { return Ok(ty) };
+        if function.pointers.len() > 1 || !declarator.lengths.is_empty() {
+            let what = "arrays of pointers to functions, and pointers to these";
+            return missing(declarator.span, what, "pass the function itself");
+        }
+        let mut params = Vec::new();
+        for (specifier, mut declarator) in function.params {
+            params.push(self.within(1, specifier.span, |n| n.ty(&specifier, &mut declarator))?);
+        }
         let signature = Signature { ret: ty, params };
         let known = &mut self.unit.signatures;
         let idx = known.iter().position(|s| *s == signature).unwrap_or_else(|| {
             known.push(signature);
             known.len() - 1
         });
-        Ok((Type { base: Base::Function(idx as u32), pointers: 0 }, name))
+        Ok(Type { base: Base::Function(idx as u32), pointers: 0 })
     }
 
-    /// Parameters, behind the parenthesis that opens them.
-    fn params<T>(&mut self, parse: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        if self.at("void") && self.ahead(1).text == ")" {
-            self.pos += 2;
-            return Ok(Vec::new());
-        }
-        self.list(")", parse)
-    }
-
-    fn declaration(&mut self) -> Parsed<()> {
-        if self.at("struct") && self.ahead(2).text == "{" {
-            self.pos += 1;
-            let name = self.name()?;
-            let idx = self.struct_idx(name.text);
-            self.expect("{")?;
-            let mut fields = Vec::new();
-            while !self.eat("}") {
-                let ty = self.ty()?;
-                fields.push(self.declarator(ty)?);
-                if self.at("[") {
-                    let span = self.token().span;
-                    let hint = "give each element a field, or keep the array beside the struct";
-                    self.sink.push(limitation::not_supported(span, "arrays in structs", hint));
-                    return Err(Reported);
-                }
-                self.expect(";")?;
-            }
-            self.expect(";")?;
-            self.unit.structs.push(Struct { name, idx, fields });
-            return Ok(());
-        }
-        let is_foreign = self.eat("extern");
-        let ty = self.ty()?;
-        let name = self.name()?;
-        self.expect("(")?;
-        let function = self.function_after(ty, name, is_foreign)?;
-        self.unit.functions.push(function);
-        Ok(())
-    }
-
-    /// Behind the parenthesis that opens the parameters.
-    fn function_after(&mut self, ty: Type, name: Name<'s>, is_foreign: bool) -> Parsed<Function<'s>> {
-        let params = self.params(|p| {
-            let ty = p.ty()?;
-            let (mut ty, name) = p.declarator(ty)?;
-            while p.at("[") {
-                p.pos += 1;
-                p.expect("]")?;
-                ty.pointers += 1;
-            }
-            Ok((ty, name))
-        })?;
-        let body = if is_foreign || self.at(";") {
-            self.expect(";")?;
-            FunctionBody::Foreign
-        } else if self.eat("=") {
-            let is_compiled = self.at("compile") && self.ahead(1).kind == Kind::Name;
-            self.pos += usize::from(is_compiled);
-            let of = self.name()?;
-            self.expect("<")?;
-            let args = self.list(">", |p| p.chain(ADDITIVE))?;
-            self.expect(";")?;
-            if is_compiled { FunctionBody::Compiled(of, args) } else { FunctionBody::Special(of, args) }
-        } else {
-            self.expect("{")?;
-            FunctionBody::Block(self.nested(Self::block)?)
-        };
-        Ok(Function { ty, name, params, body })
+    fn declared(
+        &mut self,
+        specifier: &syntax::Specifier<'s>,
+        mut declarator: syntax::Declarator<'s>,
+    ) -> Narrowed<Declared<'s>> {
+        let ty = self.ty(specifier, &mut declarator)?;
+        let Some(name) = declarator.name else { unreachable!("the grammar takes none without a name") };
+        Ok(Declared { ty, name, lengths: declarator.lengths })
     }
 
     // --- Statements.
 
-    /// Behind the brace that opens it.
-    fn block(&mut self) -> Parsed<Vec<Statement<'s>>> {
-        let mut statements = Vec::new();
-        while !self.eat("}") {
-            statements.push(self.statement()?);
-        }
-        Ok(statements)
-    }
-
-    fn statement(&mut self) -> Parsed<Statement<'s>> {
-        let mut labels = Vec::new();
-        while self.eat("@") {
-            labels.push(self.chain(1)?);
-            self.expect(":")?;
-        }
-        let first = self.token().span;
-        let kind = self.nested(Self::statement_kind)?;
-        Ok(Statement { labels, kind, span: self.span_from(first) })
-    }
-
-    fn statement_kind(&mut self) -> Parsed<StatementKind<'s>> {
-        let boxed = |p: &mut Self| p.statement().map(Box::new);
-        if self.eat("{") {
-            return Ok(StatementKind::Block(self.block()?));
-        }
-        if self.eat(";") {
-            return Ok(StatementKind::Empty);
-        }
-        if self.eat("if") {
-            self.expect("(")?;
-            let condition = self.value()?;
-            self.expect(")")?;
-            let then = boxed(self)?;
-            let otherwise = if self.eat("else") { Some(boxed(self)?) } else { None };
-            return Ok(StatementKind::If(condition, then, otherwise));
-        }
-        if self.eat("while") {
-            self.expect("(")?;
-            let condition = Some(self.value()?);
-            self.expect(")")?;
-            return Ok(StatementKind::For { first: None, condition, step: None, body: boxed(self)? });
-        }
-        if self.eat("for") {
-            self.expect("(")?;
-            let first = if self.at(";") { None } else { Some(Box::new(self.simple()?)) };
-            self.expect(";")?;
-            let condition = if self.at(";") { None } else { Some(self.value()?) };
-            self.expect(";")?;
-            let step = if self.at(")") { None } else { Some(Box::new(self.simple()?)) };
-            self.expect(")")?;
-            return Ok(StatementKind::For { first, condition, step, body: boxed(self)? });
-        }
-        let kind = if self.eat("return") {
-            StatementKind::Return(if self.at(";") { None } else { Some(self.value()?) })
-        } else if self.eat("break") {
-            StatementKind::Break
-        } else if self.eat("continue") {
-            StatementKind::Continue
-        } else {
-            let simple = self.simple()?;
-            if matches!(simple.kind, StatementKind::Function(_)) {
-                return Ok(simple.kind);
+    fn statements(&mut self, statements: Vec<syntax::Statement<'s>>) -> Narrowed<Vec<Statement<'s>>> {
+        let mut narrowed = Vec::new();
+        for statement in statements {
+            match statement {
+                // Several variables are several statements.
+                syntax::Statement { kind: syntax::StatementKind::Declare(declaration), labels, span }
+                    if labels.is_empty() && declaration.declared.len() > 1 =>
+                {
+                    check_storage(declaration.storage, span)?;
+                    for (declarator, init) in declaration.declared {
+                        let kind = self.declaration(&declaration.specifier, declarator, init)?;
+                        narrowed.push(Statement { labels: Vec::new(), kind, span });
+                    }
+                }
+                statement => narrowed.push(self.statement(statement)?),
             }
-            simple.kind
-        };
-        self.expect(";")?;
-        Ok(kind)
+        }
+        Ok(narrowed)
     }
 
-    /// A declaration, an assignment or a value.
-    fn simple(&mut self) -> Parsed<Statement<'s>> {
-        let first = self.token().span;
-        let one = |span: Span| Expr { kind: ExprKind::Int("1"), span };
-        let is_conversion = self.ahead(1).text == "(" && self.ahead(2).text != "*";
-        let kind = if Self::is_type(self.token()) && !is_conversion {
-            let ty = self.ty()?;
-            let (ty, name) = self.declarator(ty)?;
-            if self.eat("(") {
-                StatementKind::Function(Box::new(self.nested(|p| p.function_after(ty, name, false))?))
-            } else {
-                let n = if self.eat("[") {
-                    let n = self.value()?;
-                    self.expect("]")?;
-                    Some(n)
-                } else {
-                    None
-                };
-                let value = if self.eat("=") { Some(self.value()?) } else { None };
-                match n {
-                    Some(n) => StatementKind::DeclareArray(ty, name, n, value),
-                    None => StatementKind::Declare(ty, name, value),
+    fn boxed(&mut self, statement: syntax::Statement<'s>) -> Narrowed<Box<Statement<'s>>> {
+        self.statement(statement).map(Box::new)
+    }
+
+    fn statement(&mut self, statement: syntax::Statement<'s>) -> Narrowed<Statement<'s>> {
+        use syntax::StatementKind as Kind;
+        let syntax::Statement { labels, kind, span } = statement;
+        let kind = match kind {
+            Kind::Block(statements) => StatementKind::Block(self.statements(statements)?),
+            Kind::Declare(syntax::Declaration { storage, specifier, mut declared }) => {
+                check_storage(storage, span)?;
+                match (declared.pop(), &declared[..]) {
+                    (Some((declarator, init)), []) => self.declaration(&specifier, declarator, init)?,
+                    (None, _) => return missing(span, "types within functions", "declare it before the function"),
+                    _ => return missing(span, "such declarations of several variables", "declare each for itself"),
                 }
             }
-        } else if let Some(op) = self.step_sign() {
-            let target = self.primary()?;
-            StatementKind::Assign(self.postfix(target)?, Some(op), one(first))
-        } else {
-            let value = self.value()?;
-            let assigns = ["=", "+=", "-=", "*=", "/=", "%="];
-            if let Some(op) = self.step_sign() {
-                StatementKind::Assign(value, Some(op), one(first))
-            } else if let Some(i) = assigns.iter().position(|a| self.at(a)) {
-                self.pos += 1;
-                let op = [None, Some(Op::Add), Some(Op::Sub), Some(Op::Mul), Some(Op::Div), Some(Op::Mod)][i];
-                StatementKind::Assign(value, op, self.value()?)
-            } else {
-                StatementKind::Value(value)
+            Kind::Value(value) => effect(value),
+            Kind::If(mut arms, otherwise) => {
+                let n = arms.len();
+                return self.within(n, span, |t| {
+                    let mut otherwise = otherwise.map(|s| t.boxed(*s)).transpose()?;
+                    let mut first = None;
+                    while let Some((condition, then)) = arms.pop() {
+                        let start = if arms.is_empty() { span } else { condition.span };
+                        let span = syntax::through(start, otherwise.as_ref().map_or(then.span, |s| s.span));
+                        let kind = StatementKind::If(condition, t.boxed(then)?, otherwise.take());
+                        match arms.is_empty() {
+                            true => first = Some(kind),
+                            false => otherwise = Some(Box::new(Statement { labels: Vec::new(), kind, span })),
+                        }
+                    }
+                    let Some(kind) = first else { unreachable!("an `if` has a condition") };
+                    Ok(Statement { labels, kind, span })
+                });
             }
+            Kind::For { first, condition, step, body } => StatementKind::For {
+                first: first.map(|s| self.boxed(*s)).transpose()?,
+                condition,
+                step: step.map(|e| Box::new(Statement { labels: Vec::new(), span: e.span, kind: effect(e) })),
+                body: self.boxed(*body)?,
+            },
+            Kind::Return(value) => StatementKind::Return(value),
+            Kind::Break => StatementKind::Break,
+            Kind::Continue => StatementKind::Continue,
+            Kind::Empty => StatementKind::Empty,
+            Kind::DoWhile(..) => return missing(span, "`do` loops", "write a `while` loop"),
+            Kind::Switch(..) | Kind::Case(_) | Kind::Default => {
+                return missing(span, "`switch` statements", "write `if` and `else if`");
+            }
+            Kind::Decide(_)
+            | Kind::Scalar(..)
+            | Kind::ForEachActive(..)
+            | Kind::ForEachUnique(..)
+            | Kind::ForEach(..)
+            | Kind::ForEachLane(..)
+            | Kind::Unmasked(_)
+            | Kind::Delete(_)
+            | Kind::Sync
+            | Kind::Goto(_)
+            | Kind::Label(_) => return missing(span, "such statements", "write a loop or an `if`"),
         };
-        Ok(Statement { labels: Vec::new(), kind, span: self.span_from(first) })
+        Ok(Statement { labels, kind, span })
     }
 
-    fn step_sign(&mut self) -> Option<Op> {
-        if self.eat("++") {
-            Some(Op::Add)
-        } else if self.eat("--") {
-            Some(Op::Sub)
-        } else {
-            None
+    fn declaration(
+        &mut self,
+        specifier: &syntax::Specifier<'s>,
+        declarator: syntax::Declarator<'s>,
+        init: Option<Init<'s>>,
+    ) -> Narrowed<StatementKind<'s>> {
+        let span = declarator.span;
+        if declarator.params.is_some() {
+            let body = match init {
+                // Whatever is in it, there is none.
+                Some(Init::List(..)) => FunctionBody::Block(Vec::new()),
+                init => self.function_behind_head(init)?,
+            };
+            return self.function(specifier, declarator, body).map(|f| StatementKind::Function(Box::new(f)));
         }
-    }
-
-    // --- Expressions.
-
-    fn value(&mut self) -> Parsed<Expr<'s>> {
-        let condition = self.chain(1)?;
-        if !self.eat("?") {
-            return Ok(condition);
-        }
-        let span = condition.span;
-        self.nested(|p| {
-            let then = p.value()?;
-            p.expect(":")?;
-            let otherwise = p.value()?;
-            let span = p.span_from(span);
-            Ok(Expr { kind: ExprKind::Choose(Box::new([condition, then, otherwise])), span })
+        let Declared { ty, name, mut lengths } = self.declared(specifier, declarator)?;
+        let value = match init {
+            Some(Init::Value(value)) => Some(value),
+            _ => None,
+        };
+        Ok(match (lengths.pop(), &lengths[..]) {
+            (None, _) => StatementKind::Declare(ty, name, value),
+            (Some(None), []) => StatementKind::Declare(Type { pointers: ty.pointers + 1, ..ty }, name, value),
+            (Some(Some(n)), []) => StatementKind::DeclareArray(ty, name, n, value),
+            _ => return missing(span, "arrays of arrays", "compute the place in an array of numbers"),
         })
     }
+}
 
-    fn op(&self, binds: u32) -> Option<Op> {
-        let token = self.token();
-        OPS.iter().find(|o| token.kind == Kind::Sign && o.0 == token.text && o.2 == binds).map(|o| o.1)
-    }
-
-    /// Operators that bind at least that tightly.
-    fn chain(&mut self, binds: u32) -> Parsed<Expr<'s>> {
-        if binds > TIGHTEST {
-            return self.prefix();
+/// An expression as a statement.
+fn effect(value: Expr<'_>) -> StatementKind<'_> {
+    let one = Expr { kind: ExprKind::Int("1"), span: value.span };
+    let step = |is_up: bool| Some(if is_up { Binary::Add } else { Binary::Sub });
+    let is_step = match value.behind() {
+        Some((_, PostfixKind::Increment)) => Some(true),
+        Some((_, PostfixKind::Decrement)) => Some(false),
+        _ => None,
+    };
+    match value.kind {
+        ExprKind::Postfix(target, _) if let Some(is_up) = is_step => StatementKind::Assign(*target, step(is_up), one),
+        ExprKind::Assign(operator, parts) => {
+            let [target, right] = *parts;
+            StatementKind::Assign(target, operator, right)
         }
-        let first = self.chain(binds + 1)?;
-        let mut rest = Vec::new();
-        while let Some(op) = self.op(binds) {
-            self.pos += 1;
-            rest.push((op, self.chain(binds + 1)?));
+        ExprKind::Unary(operator @ (Unary::Increment | Unary::Decrement), target) => {
+            StatementKind::Assign(*target, step(operator == Unary::Increment), one)
         }
-        if rest.is_empty() {
-            return Ok(first);
-        }
-        let span = self.span_from(first.span);
-        Ok(Expr { kind: ExprKind::Chain(Box::new(first), rest), span })
+        kind => StatementKind::Value(Expr { kind, span: value.span }),
     }
+}
 
-    fn prefix(&mut self) -> Parsed<Expr<'s>> {
-        let first = self.token().span;
-        let kind = if self.eat("-") {
-            ExprKind::Negate(Box::new(self.nested(Self::prefix)?))
-        } else if self.eat("!") {
-            ExprKind::Not(Box::new(self.nested(Self::prefix)?))
-        } else if self.at("(") && Self::is_type(self.ahead(1)) {
-            self.pos += 1;
-            let ty = self.ty()?;
-            self.expect(")")?;
-            if self.at("{") {
-                let value = self.primary()?;
-                let span = self.span_from(first);
-                return self.postfix(Expr { kind: ExprKind::Cast(ty, Box::new(value)), span });
-            }
-            ExprKind::Cast(ty, Box::new(self.nested(Self::prefix)?))
-        } else if self.eat("*") {
-            ExprKind::Star
-        } else {
-            let value = self.primary()?;
-            return self.postfix(value);
-        };
-        Ok(Expr { kind, span: self.span_from(first) })
-    }
+/// The type of a specifier, or the name of a struct.
+fn base<'s>(specifier: &syntax::Specifier<'s>) -> Narrowed<Result<Base, &'s str>> {
+    let span = specifier.span;
+    Ok(Ok(match &specifier.kind {
+        SpecifierKind::Void => Base::Void,
+        SpecifierKind::Prim(Prim::Bool) => Base::Bool,
+        SpecifierKind::Prim(Prim::I32) => Base::Int,
+        SpecifierKind::Prim(Prim::F32) => Base::Float,
+        SpecifierKind::Prim(Prim::F64) => Base::Double,
+        SpecifierKind::Prim(_) => return missing(span, "integers of other sizes", "write `int`"),
+        SpecifierKind::Named(Name { text: "stage", .. }, _) => Base::Stage,
+        SpecifierKind::Named(name, _) | SpecifierKind::Struct(false, Some(name), None) => return Ok(Err(name.text)),
+        SpecifierKind::Struct(true, ..) => return missing(span, "unions", "declare a struct"),
+        SpecifierKind::Struct(..) => return missing(span, "structs within declarations", "declare the struct before"),
+        SpecifierKind::Enum(..) => return missing(span, "enumerations", "write an `int`"),
+        SpecifierKind::Auto => return missing(span, "types that are left out", "write the type"),
+    }))
+}
 
-    /// What is behind a value. Each is a level more of the tree.
-    fn postfix(&mut self, mut expr: Expr<'s>) -> Parsed<Expr<'s>> {
-        let (first, depth) = (expr.span, self.depth);
-        loop {
-            self.depth += 1;
-            let kind = if self.eat("[") {
-                let idx = self.nested(Self::value)?;
-                self.expect("]")?;
-                ExprKind::Index(Box::new(expr), Box::new(idx))
-            } else if self.eat("(") {
-                let args = self.nested(|p| p.list(")", Self::value))?;
-                ExprKind::Call(Box::new(expr), args)
-            } else if self.eat(".") {
-                ExprKind::Member(Box::new(expr), self.nested(Self::name)?)
-            } else if self.at("->") {
-                let zero = Expr { kind: ExprKind::Int("0"), span: self.token().span };
-                self.pos += 1;
-                self.depth += 1;
-                let span = expr.span;
-                let pointee = Expr { kind: ExprKind::Index(Box::new(expr), Box::new(zero)), span };
-                ExprKind::Member(Box::new(pointee), self.nested(Self::name)?)
-            } else {
-                self.depth = depth;
-                return Ok(expr);
-            };
-            expr = Expr { kind, span: self.span_from(first) };
-        }
-    }
-
-    fn primary(&mut self) -> Parsed<Expr<'s>> {
-        let Token { kind, text, span } = self.token();
-        let is_type = Self::base(self.token()).is_some() && self.ahead(1).text == "(";
-        let kind = match kind {
-            Kind::Int => ExprKind::Int(text),
-            Kind::Float => ExprKind::Float(text.strip_suffix('f').unwrap_or(text)),
-            Kind::Text => ExprKind::Text(text),
-            Kind::Name if is_type => {
-                let ty = self.ty()?;
-                self.expect("(")?;
-                let value = self.nested(Self::value)?;
-                self.expect(")")?;
-                return Ok(Expr { kind: ExprKind::Cast(ty, Box::new(value)), span: self.span_from(span) });
-            }
-            Kind::Name if text == "true" || text == "false" => ExprKind::Bool(text == "true"),
-            Kind::Name if text == "always" || text == "never" => ExprKind::Name(text),
-            Kind::Name => {
-                let name = self.name()?;
-                return Ok(Expr { kind: ExprKind::Name(name.text), span });
-            }
-            _ if self.eat("(") => {
-                let inner = self.nested(Self::value)?;
-                self.expect(")")?;
-                return Ok(inner);
-            }
-            _ if self.eat("{") => {
-                let elements = self.nested(|p| p.list("}", Self::value))?;
-                return Ok(Expr { kind: ExprKind::Array(elements), span: self.span_from(span) });
-            }
-            _ => return self.unexpected("a value"),
-        };
-        self.pos += 1;
-        Ok(Expr { kind, span })
+fn check_storage(storage: Storage, span: Span) -> Narrowed<()> {
+    match storage {
+        Storage::Automatic | Storage::Extern | Storage::ExternC => Ok(()),
+        Storage::Static | Storage::Export => missing(span, "`static` declarations", "leave the word out"),
+        Storage::Typedef => missing(span, "names for types", "write the type, or declare a struct"),
     }
 }

@@ -35,7 +35,7 @@
 //! **The end.** A file may end with `let`s: it exports what they bound. Otherwise `exit` says what its results are.
 
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
-use crate::lexer::{DEEPCPS, Kind, Token, text as text_bytes, tokens};
+use crate::lexer::{Kind, Token, text as text_bytes, tokens};
 use crate::names::{Declaration, Names};
 use crate::prim::Prim;
 use crate::program::{Export, Program, Said, Signatures};
@@ -62,7 +62,7 @@ pub(crate) fn read_named(sources: &Sources, file: FileId, Said { sink, names }: 
     let mut terms = Terms::default();
     let always = terms.stage(StageNode::Const(true));
     let mut reader = Reader {
-        tokens: tokens(file, sources.text(file), &DEEPCPS),
+        tokens: tokens(file, sources.text(file)),
         pos: 0,
         depth: 0,
         terms,

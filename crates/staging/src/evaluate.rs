@@ -83,6 +83,7 @@ pub fn evaluate(program: Program, limits: Limits, sink: &mut Sink) -> Option<Res
             sink.push(match exceeded {
                 Exceeded::Steps(span) => staging_limit::steps(span, limits.steps),
                 Exceeded::Size(span) => staging_limit::size(span),
+                Exceeded::Variables(span) => staging_limit::variables(span),
                 Exceeded::Depth => unreachable!("of the reference evaluator only"),
             });
             return None;

@@ -20,8 +20,8 @@
 //! }
 //! ```
 
-use crate::lexer::{C, Kind, Token, tokens};
 use nyala_base::{FileId, Sink};
+use nyala_c_syntax::lexer::{Kind, Token, tokens};
 
 /// An open bracket.
 #[derive(Clone, Copy, PartialEq)]
@@ -67,10 +67,10 @@ pub fn format(file: FileId, text: &str) -> Result<String, Vec<nyala_base::Diagno
     if !crate::c::parse(file, text, &mut crate::c::Unit::default(), &mut sink) {
         return Err(sink.diagnostics);
     }
-    let old = tokens(file, text, &C);
+    let old = tokens(file, text);
     let new = write(text, &old);
     let words = |tokens: &[Token]| -> Vec<String> { tokens.iter().map(|t| t.text.to_string()).collect() };
-    let same = words(&old) == words(&tokens(file, &new, &C));
+    let same = words(&old) == words(&tokens(file, &new));
     Ok(if same { new } else { text.to_string() })
 }
 

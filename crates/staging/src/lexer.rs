@@ -1,4 +1,4 @@
-//! Text to tokens, of DeepCPS and of languages like C.
+//! Text to tokens, of DeepCPS.
 //!
 //! Separate, since only here characters are looked at. It never fails: what begins no token is one that no rule of the grammar takes.
 
@@ -25,34 +25,9 @@ pub struct Token<'s> {
     pub span: Span,
 }
 
-/// What differs between the languages.
-pub struct Lexicon {
-    /// Longer ones first.
-    signs: &'static [&'static str],
-    /// A `-` before a digit belongs to the number where a blank is before it and none behind, or where no operand is before it: `f -1` has an
-    /// argument, `n-1` and `n - 1` are differences.
-    negative_numbers: bool,
-    /// Comments between `/*` and `*/`, and numbers that end with `f`.
-    is_c: bool,
-}
-
-pub const DEEPCPS: Lexicon = Lexicon {
-    signs: &[
-        "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",", ":", "@", "&", "|", "!", "+", "-", "*", "/", "<",
-        ">",
-    ],
-    negative_numbers: true,
-    is_c: false,
-};
-
-pub const C: Lexicon = Lexicon {
-    signs: &[
-        "==", "!=", "<=", ">=", "&&", "||", "++", "--", "->", "+=", "-=", "*=", "/=", "%=", "(", ")", "[", "]", "{",
-        "}", ",", ":", ";", "?", "@", "&", "|", "!", "+", "-", "*", "/", "%", "<", ">", "=", ".",
-    ],
-    negative_numbers: false,
-    is_c: true,
-};
+/// Longer ones first.
+const SIGNS: [&str; 22] =
+    ["==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",", ":", "@", "&", "|", "!", "+", "-", "*", "/", "<", ">"];
 
 /// The bytes of a text with its quotes, as elements of an array. `\n` and `\t` are a new line and a tabulator, behind other `\` a character is itself.
 pub fn text(token: &str) -> Vec<Const> {
@@ -75,7 +50,7 @@ pub fn text(token: &str) -> Vec<Const> {
 }
 
 /// The tokens, the last of which is `End`.
-pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'s>> {
+pub fn tokens(file: FileId, text: &str) -> Vec<Token<'_>> {
     let mut tokens: Vec<Token> = Vec::new();
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
@@ -84,7 +59,9 @@ pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'
         let start = pos;
         let c = bytes[pos];
         let is_word = |c: u8| c == b'_' || c.is_ascii_alphanumeric();
-        let negative = lexicon.negative_numbers && c == b'-' && at(pos + 1).is_ascii_digit() && {
+        // A `-` before a digit belongs to the number where a blank is before it and none behind, or where no operand is before it: `f -1` has an
+        // argument, `n-1` and `n - 1` are differences.
+        let negative = c == b'-' && at(pos + 1).is_ascii_digit() && {
             let blank_before = start == 0 || at(start - 1).is_ascii_whitespace();
             let after_operand = tokens
                 .last()
@@ -96,9 +73,6 @@ pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'
             continue;
         } else if text[pos..].starts_with("//") {
             pos += text[pos..].find('\n').unwrap_or(text.len() - pos);
-            continue;
-        } else if lexicon.is_c && text[pos..].starts_with("/*") {
-            pos += text[pos + 2..].find("*/").map_or(text.len() - pos, |n| n + 4);
             continue;
         } else if c == b'_' || c.is_ascii_alphabetic() {
             while is_word(at(pos)) {
@@ -126,9 +100,6 @@ pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'
                     pos += 1;
                 }
             }
-            if lexicon.is_c && kind == Kind::Float && at(pos) == b'f' && !is_word(at(pos + 1)) {
-                pos += 1;
-            }
             kind
         } else if c == b'"' {
             pos += 1;
@@ -138,7 +109,7 @@ pub fn tokens<'s>(file: FileId, text: &'s str, lexicon: &Lexicon) -> Vec<Token<'
             let is_closed = at(pos) == b'"';
             pos += usize::from(is_closed);
             if is_closed { Kind::Text } else { Kind::Unknown }
-        } else if let Some(sign) = lexicon.signs.iter().find(|s| text[pos..].starts_with(**s)) {
+        } else if let Some(sign) = SIGNS.iter().find(|s| text[pos..].starts_with(**s)) {
             pos += sign.len();
             Kind::Sign
         } else {

@@ -401,7 +401,10 @@ impl Lowering<'_> {
             }
             Value::Var(x) => match self.vals.get(&x) {
                 Some(&val) => val,
-                None => return Err(Box::new(stuck_body::never(span))),
+                None => {
+                    let name = self.terms.name(x).map_or("a value", |n| n);
+                    return Err(Box::new(stuck_body::unbound(span, name, self.signatures.place(self.terms, x))));
+                }
             },
             Value::Lam(lam) => {
                 let k = match self.shared.get(&lam) {
@@ -573,7 +576,7 @@ impl Lowering<'_> {
             self.world.set_origin(span);
             let node = self.terms.body_node(body).clone();
             if !self.is_active(node.stage()) {
-                return Err(Box::new(stuck_body::never(span)));
+                return Err(Box::new(stuck_body::staged_on_never(span)));
             }
             let time = self.time(node.stage());
             let least = match &node {

@@ -168,7 +168,7 @@ pub fn run(terms: &mut Terms, program: Body, limits: Limits) -> Result<Outcome, 
         limits,
         work: 0,
     };
-    let program = machine.load(program);
+    let program = machine.load(program)?;
     machine.run(program)
 }
 
@@ -176,7 +176,7 @@ impl Machine<'_> {
     // --- Source programs.
 
     /// Makes code of all bodies. Parts have smaller ids, so they come first.
-    fn load(&mut self, program: Body) -> Code {
+    fn load(&mut self, program: Body) -> Result<Code, Exceeded> {
         let mut nodes: Vec<Option<Node>> = vec![None; self.terms.n_lams()];
         let (mut terms, mut operands): (Vec<Term>, Vec<Value>) = (Vec::new(), Vec::new());
         self.codes.reserve(program.0 as usize + 1);
@@ -184,6 +184,10 @@ impl Machine<'_> {
         for i in 0..=program.0 {
             let body = Body(i);
             let span = self.terms.span(body);
+            // Each function lists all variables that are used within it and bound around it.
+            if self.is_too_large() {
+                return Err(Exceeded::Variables(span));
+            }
             match *self.terms.body_node(body) {
                 BodyNode::Apply { stage, callee, ref args } => {
                     terms.clear();
@@ -209,7 +213,7 @@ impl Machine<'_> {
                 }
             }
         }
-        Code(program.0)
+        Ok(Code(program.0))
     }
 
     fn load_lam(&mut self, lam: Lam, nodes: &mut [Option<Node>]) -> Value {
@@ -578,7 +582,8 @@ impl Machine<'_> {
     }
 
     fn is_too_large(&self) -> bool {
-        self.closures.len() + self.captured.len() + self.operands.len() + self.table.len() > self.limits.size
+        let lists = self.captured.len() + self.vars.len();
+        self.closures.len() + lists + self.operands.len() + self.table.len() > self.limits.size
     }
 
     // --- Evaluation.

@@ -35,6 +35,8 @@ pub enum Exceeded {
     /// With the place of the body that was to be executed next.
     Steps(Span),
     Size(Span),
+    /// Functions of the program have too many variables of those around them.
+    Variables(Span),
     /// The reference evaluator recurses, so it takes small terms only.
     Depth,
 }

@@ -1,6 +1,6 @@
 //! Staged-C (section 5): functions in a part of C, with labels that say when a statement is executed, to a term of the calculus.
 //!
-//! Separate from [`c`](crate::c), which knows the grammar, and from DeepCPS, which has the same terms for another text. Here are
+//! Separate from [`c`](crate::c), which knows what of C there is, and from DeepCPS, which has the same terms for another text. Here are
 //! functions, and bodies as they are made.
 //!
 //! **Functions.** `T f(params)` is `λ(go, params, return)`. The stage `go` is the invocation: a call binds it with ⊤. In the
@@ -48,7 +48,8 @@
 //! Exports and specialized functions stand and are executed at their places in the row of functions.
 
 use crate::c::{
-    Base, Expr, ExprKind, Function, FunctionBody, Name, Op, Signature, Statement, StatementKind, Type, Unit, parse,
+    Base, Binary, Expr, ExprKind, Function, FunctionBody, Name, PostfixKind, Signature, Statement, StatementKind, Type,
+    Unary, Unit, parse,
 };
 use crate::diagnostics::{staging_name, staging_syntax, staging_type};
 use crate::names::{Declaration, Names};

@@ -125,12 +125,13 @@ const COLUMNS: &[Column] = &[
     Column { name: "SPIR-V for OpenCL", runs: &[("levelzero", &[]), ("levelzero", &["-O0"])], needs: Needs::SpirV },
 ];
 
-/// Tests of libraries for devices, with their names in the table: the file with the tests, which finds devices by `std::device`,
+/// Tests of libraries and of the renderer for devices, with their names in the table: the file with the tests, which finds devices by `std::device`,
 /// and the one that prints what they give. The `static PLATFORM` is the platform's number. Of a column, they have the first run on
 /// a platform with one.
 const LIBRARIES: &[(&str, [&str; 2])] = &[
     ("image", ["lib/image/tests/devices.impala", "tests/device/image.impala"]),
     ("ray", ["lib/ray/tests/device.impala", "tests/device/ray.impala"]),
+    ("render", ["examples/render/device_checks.impala", "tests/device/render.impala"]),
 ];
 
 /// A platform's number for `std::device`.

@@ -8,6 +8,7 @@
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
 //! | `//! explain f: "only call" == 1` | the same in what `nyala explain --fn f` says |
+//! | `//! bytes f <= 65536` | the machine code of the function has at most so many bytes; `*` is all code of the object together |
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
 //! | `//! device host` | for the whole file: kernels run on the host |
 //! | `//! stage cuda` | for the whole file, in `tests/ui`: the diagnostics are those of this stage of `nyala emit` |
@@ -30,6 +31,7 @@ use crate::results::Results;
 use crate::root;
 use nyala_base::Severity;
 use nyala_driver::{Failed, Files, FrontEnd, Graph, Options, Report, testing};
+use object::{Object, ObjectSymbol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -371,7 +373,7 @@ fn check_text(path: &Path, text: &str, bless: bool) -> Vec<String> {
     let mut checks_something = !testing::find(&shown(path), text).tests.is_empty() || expected_output(text).is_some();
     let rules = text.lines().filter_map(|l| l.trim().strip_prefix("//!")).map(str::trim);
     // Candidates are only for `nyala tune`.
-    for rule in rules.filter(|r| !["pe-budget ", "deny ", "device ", "tune "].iter().any(|w| r.starts_with(w))) {
+    for rule in rules.filter(|r| !["pe-budget ", "deny ", "device host", "tune "].iter().any(|w| r.starts_with(w))) {
         checks_something = true;
         if let Err(e) = check_rule(path, text, rule) {
             faults.push(e);
@@ -654,6 +656,9 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
     if let Some(rest) = rule.strip_prefix("same-residual ") {
         return check_same_residual(path, text, rest);
     }
+    if let Some(rest) = rule.strip_prefix("bytes ") {
+        return check_bytes(path, text, rest);
+    }
     let malformed = || format!("malformed rule `{rule}`");
     let (subject, condition) = rule.split_once(':').ok_or_else(malformed)?;
     let words: Vec<&str> = subject.split_whitespace().collect();
@@ -667,12 +672,45 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
         None if stage_name == "explain" => {
             return check_count(rule, &explained(path, text, function)?, pattern, relation, n);
         }
+        None if stage_name == "device" => nyala_driver::emit(&options, &files, stage_name, None),
         None => nyala_driver::emit(&options, &files, stage_name, function),
         Some(&"loop") => nyala_driver::emit_deepest_loop(&options, &files, function.unwrap_or("main")),
         Some(_) => return Err(malformed()),
     };
     let (found, _) = found.map_err(|failed| failed.render(false))?;
-    check_count(rule, &found, pattern, relation, n)
+    match function.filter(|_| stage_name == "device") {
+        Some(name) => check_count(rule, function_of_device(&found, name)?, pattern, relation, n),
+        None => check_count(rule, &found, pattern, relation, n),
+    }
+}
+
+/// A kernel or a function in the text of the stage `device`, from its head to its end.
+fn function_of_device<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
+    let is_head = |line: &str| line.split('(').next().is_some_and(|head| head.split(' ').next_back() == Some(name));
+    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1));
+    let mut heads = starts.filter(|&i| ["kernel ", "func "].iter().any(|word| text[i..].starts_with(word)));
+    let head = heads.find(|&i| text[i..].lines().next().is_some_and(is_head));
+    let rest = &text[head.ok_or_else(|| format!("no kernel or function `{name}`:\n{text}"))?..];
+    Ok(rest.find("\n}").map_or(rest, |end| &rest[..end]))
+}
+
+/// Checks the rule `bytes FN <= N`.
+fn check_bytes(path: &Path, text: &str, rule: &str) -> Result<(), String> {
+    let malformed = || format!("malformed rule `bytes {rule}`");
+    let [name, "<=", most] = rule.split_whitespace().collect::<Vec<_>>()[..] else { return Err(malformed()) };
+    let most: u64 = most.parse().map_err(|_| malformed())?;
+    let flat = graph(path, text).and_then(|graph| graph.residual()?.flat());
+    let object = flat.and_then(|flat| nyala_driver::Code::of(&flat, None)?.object());
+    let object = object.map_err(|failed| failed.render(false))?;
+    let file = object::File::parse(&*object).map_err(|e| format!("an object made by LLVM cannot be read: {e}"))?;
+    let functions = file.symbols().filter(|s| s.kind() == object::SymbolKind::Text && s.size() > 0);
+    let sizes: BTreeMap<&str, u64> = functions.filter_map(|s| Some((s.name().ok()?, s.size()))).collect();
+    let found = if name == "*" { Some(sizes.values().sum()) } else { sizes.get(name).copied() };
+    match found.filter(|&bytes| bytes > 0) {
+        Some(bytes) if bytes <= most => Ok(()),
+        Some(bytes) => Err(format!("`bytes {rule}` does not hold, it is {bytes}: {sizes:?}")),
+        None => Err(format!("`bytes {rule}`: there is no code of it: {sizes:?}")),
+    }
 }
 
 fn check_count(rule: &str, found: &str, pattern: &str, relation: &str, n: usize) -> Result<(), String> {

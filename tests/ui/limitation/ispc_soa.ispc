@@ -1,6 +1,11 @@
 struct P { float x; float v[2]; };
+struct Holder { soa<4> P * uniform p; };
+export void known(soa<4> P p[]) { p[1].x = 0; }
 void f(soa<4> P * uniform p) {
-    float * q = &p[programIndex].x; //~ error[limitation]: pointers to elements of `soa<n>` values are not supported yet
-    p = p + 1; //~ error[limitation]: pointers to elements of `soa<n>` values are not supported yet
+    soa<4> P a[2];
+    known(a);
+    known(p + 1); //~ error[limitation]: pointers to elements of `soa<n>` values as arguments of exported functions are not supported yet
+    float y = (*&p[1].v)[0]; //~ error[limitation]: pointers to arrays in elements of `soa<n>` values are not supported yet
     float x = p[0].v[programIndex & 1]; //~ error[limitation]: indices in each lane into an array of one element of a `soa<n>` value are not supported yet
 }
+export void g(uniform Holder * uniform h) { } //~ error[limitation]: pointers to `soa<n>` values in structs that other code knows are not supported yet

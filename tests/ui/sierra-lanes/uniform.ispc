@@ -3,7 +3,7 @@ uniform int f(int v, uniform float * uniform p) {
     uniform int n = v; //~ error[sierra-lanes]: found `varying int`, which has lanes, expected `uniform int`
     p[0] = v; //~ error[sierra-lanes]: found `varying int`, which has lanes, expected `uniform float`
     foreach (i = 0 ... 10) {
-        if (i == 3) break; //~ error[sierra-syntax]: `break` stands in no loop that lanes may leave
+        if (i == 3) break; //~ error[c-syntax]: `break` stands in no loop that lanes may leave
     }
     float<3> a;
     float<2> b;

@@ -88,6 +88,7 @@ pub fn all() -> Vec<Code> {
         nyala_syntax::diagnostics::CODES,
         nyala_sema::diagnostics::CODES,
         nyala_specialize::diagnostics::CODES,
+        nyala_c_syntax::diagnostics::CODES,
         nyala_sierra::diagnostics::CODES,
         nyala_staging::diagnostics::CODES,
         nyala_kernels::diagnostics::CODES,

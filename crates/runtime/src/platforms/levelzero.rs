@@ -452,7 +452,7 @@ impl Platform for LevelZero {
     /// Not all of Intel's GPUs have the others.
     fn has_feature(&self, number: usize, name: &str) -> Result<bool, Error> {
         self.device_name(number)?;
-        Ok(["fp16", "subgroups"].contains(&name))
+        Ok(["fp16", "subgroups", "divergent_votes"].contains(&name))
     }
 
     fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {

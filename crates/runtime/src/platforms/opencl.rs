@@ -37,12 +37,30 @@ const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
 const SUBGROUPS: &str = "cl_khr_subgroups";
 
 /// Extensions, with their purposes.
-const PURPOSES: [(&str, &str); 4] = [
+const PURPOSES: [(&str, &str); 7] = [
     (SUBGROUPS, "operations among the lanes of a subgroup"),
+    ("cl_khr_subgroup_non_uniform_vote", "votes to which some lanes of a subgroup do not come"),
+    ("cl_khr_subgroup_ballot", "ballots to which some lanes of a subgroup do not come"),
+    ("cl_khr_subgroup_shuffle", "exchanges to which some lanes of a subgroup do not come"),
     ("cl_khr_fp64", "`f64`"),
     ("cl_khr_int64_base_atomics", "atomic operations of 64 bits"),
     ("cl_khr_int64_extended_atomics", "atomic operations of 64 bits"),
 ];
+
+/// Capabilities of SPIR-V, with the extensions of devices that have them.
+const OF_SPIRV: [(u32, &str); 3] =
+    [(62, "cl_khr_subgroup_non_uniform_vote"), (64, "cl_khr_subgroup_ballot"), (65, "cl_khr_subgroup_shuffle")];
+
+/// The extensions without which a kernel of a text is not there, by the compiler's notes: `// KERNEL needs EXTENSION`.
+fn needs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.strip_prefix("// ")?.split_once(" needs "))
+}
+
+/// What a device lacks, and for what.
+fn lacking(extension: &str, what: &str) -> Error {
+    let purpose = PURPOSES.iter().find(|p| p.0 == extension).map_or(String::new(), |p| format!(" for {}", p.1));
+    format!("this device lacks the extension {extension}, which {what} needs{purpose}")
+}
 
 /// The extensions that a text cannot do without: those that it enables under no condition.
 fn extensions(text: &str) -> impl Iterator<Item = &str> {
@@ -52,6 +70,11 @@ fn extensions(text: &str) -> impl Iterator<Item = &str> {
         let extension = line.strip_prefix("#pragma OPENCL EXTENSION ")?.strip_suffix(" : enable")?;
         (depth == 0).then_some(extension)
     })
+}
+
+/// Whether a list of extensions has this one.
+fn has(known: &str, extension: &str) -> bool {
+    known.split_whitespace().any(|word| word == extension)
 }
 
 struct Device {
@@ -66,6 +89,8 @@ struct Device {
     /// The first address that stands for no buffer yet.
     next: usize,
     loaded: Loaded<cl_program, cl_kernel>,
+    /// Kernels of loaded programs that are not there, with the extensions that the device lacks for them.
+    missing: Vec<(cl_program, String, String)>,
     /// Launches that nobody has waited for, with their queues.
     events: Vec<(usize, cl_event)>,
     /// Sub-buffers of kernels that may be running, with the queues of these.
@@ -124,6 +149,7 @@ impl Device {
             memory: Allocations::new(),
             next: BUFFERS,
             loaded: Loaded::new(),
+            missing: Vec::new(),
             events: Vec::new(),
             parts: Vec::new(),
         })
@@ -134,6 +160,14 @@ impl Device {
         let versions = cl_device::get_device_data(self.id, cl_device::CL_DEVICE_IL_VERSION).map(words);
         if !versions.is_ok_and(|v| v.contains("SPIR-V")) {
             return Err("the driver of this device takes no SPIR-V; launch it by `opencl` for OpenCL C".into());
+        }
+        let (known, words) = (self.extensions(), super::vulkan::words(code)?);
+        let capabilities = super::vulkan::instructions(&words).filter(|i| i.0 == super::vulkan::OP_CAPABILITY);
+        for (_, inst) in capabilities {
+            let need = OF_SPIRV.iter().find(|need| inst.get(1) == Some(&need.0));
+            if let Some((_, extension)) = need.filter(|need| !has(&known, need.1)) {
+                return Err(lacking(extension, "its code"));
+            }
         }
         cl3::program::create_program_with_il(self.context, code).map_err(|e| text("clCreateProgramWithIL", e))
     }
@@ -199,14 +233,9 @@ impl Device {
     /// Reports an extension that a text cannot do without and the device lacks.
     fn look_for_extensions(&self, text: &str) -> Result<(), Error> {
         let known = self.extensions();
-        let lacks = |extension: &str| !known.split_whitespace().any(|word| word == extension);
-        match extensions(text).find(|extension| lacks(extension)) {
+        match extensions(text).find(|extension| !has(&known, extension)) {
             None => Ok(()),
-            Some(extension) => {
-                let purpose =
-                    PURPOSES.iter().find(|p| p.0 == extension).map_or(String::new(), |p| format!(" for {}", p.1));
-                Err(format!("this device lacks the extension {extension}, which its code needs{purpose}"))
-            }
+            Some(extension) => Err(lacking(extension, "its code")),
         }
     }
 
@@ -312,10 +341,22 @@ impl Loads for Device {
     }
 
     fn load(&mut self, code: &'static [u8]) -> Result<cl_program, Error> {
-        crate::faults::keeping_handlers(|| self.program(code))
+        let program = crate::faults::keeping_handlers(|| self.program(code))?;
+        if let Ok(text) = std::str::from_utf8(code) {
+            let known = self.extensions();
+            let missing = needs(text).filter(|(_, extension)| !has(&known, extension));
+            self.missing.extend(missing.map(|(kernel, extension)| (program, kernel.into(), extension.into())));
+        }
+        Ok(program)
     }
 
     fn find(&mut self, program: cl_program, name: &CStr) -> Result<cl_kernel, Error> {
+        let is_it = |m: &&(cl_program, String, String)| m.0 == program && m.1.as_bytes() == name.to_bytes();
+        if let Some((.., extension)) = self.missing.iter().find(is_it) {
+            let remedy = "let all lanes come there, or do without, as `trace_item` of `ray::device` does where \
+                          `trace_item_ahead` votes";
+            return Err(format!("{}; {remedy}", lacking(extension, "the kernel")));
+        }
         cl3::kernel::create_kernel(program, name).map_err(|e| text("clCreateKernel", e))
     }
 }
@@ -332,10 +373,11 @@ impl Platform for OpenCl {
             "fp16" => &[],
             "fp64" => &["cl_khr_fp64"],
             "int64_atomics" => &["cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"],
-            "subgroups" => &["cl_khr_subgroups"],
+            "subgroups" => &[SUBGROUPS],
+            "divergent_votes" => &[SUBGROUPS, "cl_khr_subgroup_non_uniform_vote", "cl_khr_subgroup_ballot"],
             name => &[name],
         };
-        Ok(needs.iter().all(|need| known.split_whitespace().any(|word| word == *need)))
+        Ok(needs.iter().all(|need| has(&known, need)))
     }
 
     fn device_name(&self, number: usize) -> Result<String, Error> {
@@ -537,5 +579,12 @@ mod tests {
 ";
         let found: Vec<&str> = super::extensions(text).collect();
         assert_eq!(found, ["cl_khr_fp64", "cl_khr_subgroups"]);
+    }
+
+    #[test]
+    fn notes_say_what_kernels_need() {
+        let text =
+            "// k needs cl_khr_subgroup_ballot\n#if defined(cl_khr_subgroup_ballot)\n__kernel\n// needs nothing\n";
+        assert_eq!(super::needs(text).collect::<Vec<_>>(), [("k", "cl_khr_subgroup_ballot")]);
     }
 }

@@ -5,28 +5,30 @@
 //! itself. On devices that share the host's memory, buffers are mapped; others are copied to by way of a mapped one.
 //! `NYALA_VULKAN_STAGING=1` asks for the latter everywhere.
 //!
+//! A program's queues are the driver's, in turn, as [`queues`] says.
+//!
 //! The code says by notes where a kernel's arguments are ([`Note`]), and by capabilities what it needs. Where a device has
 //! no choice about subnormal numbers, rounding or infinities, the code's wishes are taken out of it. So is the memory order
 //! of atomic operations on Mesa's llvmpipe: its atomic operations have the strongest order anyway, and it takes a weaker one
 //! for a barrier of the block (Mesa 22.3).
 
+mod queues;
+
+use self::queues::{Marked, ProgramQueue, wait_for};
 use super::allocations::Allocations;
 use super::devices::{Devices, symbol, working};
 use super::kept::Kept;
 use super::ranges::Ranges;
-use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time, kernel_failed};
-use crate::system::nyala_time_ns;
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue};
 use ash::vk;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Devices of Vulkan 1.3 that have addresses of buffers, in the order in which the library lists them.
 pub(crate) struct Vulkan;
 
-/// Launches that are on their way at most; then all are waited for.
-const MAX_LAUNCHES: usize = 512;
 /// Bytes of push constants.
 const MAX_PUSHED: usize = 128;
 /// Bytes that are copied at once by way of the host.
@@ -36,11 +38,14 @@ const POOL: usize = 1 << 24;
 /// Larger allocations are buffers of their own.
 const MAX_PART: usize = 1 << 20;
 
+/// The instruction of SPIR-V that names an ability of devices.
+pub(super) const OP_CAPABILITY: u32 = 17;
+
 /// Instructions and operands of SPIR-V that the runtime reads.
 mod code {
     pub const MAGIC: u32 = 0x0723_0203;
     pub const OP_EXECUTION_MODE: u32 = 16;
-    pub const OP_CAPABILITY: u32 = 17;
+    pub const OP_CAPABILITY: u32 = super::OP_CAPABILITY;
     pub const OP_MODULE_PROCESSED: u32 = 330;
     pub const OP_TYPE_INT: u32 = 21;
     pub const OP_CONSTANT: u32 = 43;
@@ -95,10 +100,19 @@ struct Device {
     name: String,
     /// Differs between devices and drivers whose code differs.
     identity: [u8; vk::UUID_SIZE],
-    device: ash::Device,
-    queue: vk::Queue,
+    /// Never destroyed, so that others than the device's user may wait for its queues.
+    device: &'static ash::Device,
+    /// The driver's queues, of one family.
+    driver_queues: Vec<vk::Queue>,
+    queues: Vec<ProgramQueue>,
+    /// Marks that the program has not given up, and the number of the last one.
+    marks: HashMap<Mark, Marked>,
+    last_mark: Mark,
+    /// Clocks of marks that the program has given up.
+    spare: Vec<Marked>,
+    /// The bits of a time of the queues; 0 if they have no clock.
+    clock: u64,
     commands: vk::CommandPool,
-    queries: Option<vk::QueryPool>,
     layout: vk::PipelineLayout,
     memory_types: Vec<vk::MemoryType>,
     /// Whether memory of the device is mapped.
@@ -109,9 +123,6 @@ struct Device {
     staging: Option<Allocation>,
     modules: HashMap<usize, (vk::ShaderModule, HashMap<String, Note>)>,
     pipelines: HashMap<(usize, String, [u32; 3]), vk::Pipeline>,
-    /// Launches since somebody waited, with memory for their arguments.
-    launched: Vec<vk::CommandBuffer>,
-    arguments: Vec<Allocation>,
 }
 
 fn text(what: &str, e: vk::Result) -> Error {
@@ -140,7 +151,7 @@ static DEVICES: Devices<Device> = Devices::new(|| {
 });
 
 /// The words of a module.
-fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
+pub(super) fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
     let words: Vec<u32> = code.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
     match words.first() == Some(&code::MAGIC) && words.len() >= 5 && code.len().is_multiple_of(4) {
         true => Ok(words),
@@ -149,7 +160,7 @@ fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
 }
 
 /// The instructions of a module, with their numbers.
-fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
+pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
     let mut rest = words.get(5..).unwrap_or_default();
     std::iter::from_fn(move || {
         let first = *rest.first()?;
@@ -262,8 +273,10 @@ impl Device {
         if has12.buffer_device_address == 0 || has13.maintenance4 == 0 || has.shader_int64 == 0 {
             return Err("the device has no addresses of buffers, or no numbers of 64 bits".into());
         }
-        let family = families.iter().position(|f| f.queue_flags.contains(vk::QueueFlags::COMPUTE));
-        let family = family.ok_or("the device runs no kernels")?;
+        let runs_kernels = |f: &&vk::QueueFamilyProperties| f.queue_flags.contains(vk::QueueFlags::COMPUTE);
+        let found = families.iter().enumerate().filter(|(_, f)| runs_kernels(f));
+        let found = found.max_by_key(|(i, f)| (f.queue_count, Reverse(*i)));
+        let (family, about) = found.ok_or("the device runs no kernels")?;
         let base = vk::PhysicalDeviceFeatures {
             shader_float64: has.shader_float64,
             shader_int64: has.shader_int64,
@@ -282,10 +295,11 @@ impl Device {
             shader_int8: has12.shader_int8,
             shader_subgroup_extended_types: has12.shader_subgroup_extended_types,
             buffer_device_address: 1,
+            timeline_semaphore: 1,
             ..Default::default()
         };
         let mut want13 = vk::PhysicalDeviceVulkan13Features { maintenance4: 1, ..Default::default() };
-        let priorities = [1.0];
+        let priorities = vec![1.0; (about.queue_count as usize).clamp(1, queues::MAX_DRIVER_QUEUES)];
         let queues =
             [vk::DeviceQueueCreateInfo::default().queue_family_index(family as u32).queue_priorities(&priorities)];
         let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&base);
@@ -293,27 +307,28 @@ impl Device {
         // SAFETY: the structs live during the calls; device and objects are never destroyed.
         unsafe {
             let device = instance.create_device(physical, &info, None).map_err(|e| text("vkCreateDevice", e))?;
-            let queue = device.get_device_queue(family as u32, 0);
+            let device: &'static ash::Device = Box::leak(Box::new(device));
+            let driver_queues =
+                (0..priorities.len()).map(|i| device.get_device_queue(family as u32, i as u32)).collect();
             let info = vk::CommandPoolCreateInfo::default().queue_family_index(family as u32);
             let commands = device.create_command_pool(&info, None).map_err(|e| text("vkCreateCommandPool", e))?;
             let ranges =
                 [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(MAX_PUSHED as u32)];
             let info = vk::PipelineLayoutCreateInfo::default().push_constant_ranges(&ranges);
             let layout = device.create_pipeline_layout(&info, None).map_err(|e| text("vkCreatePipelineLayout", e))?;
-            let info = vk::QueryPoolCreateInfo::default()
-                .query_type(vk::QueryType::TIMESTAMP)
-                .query_count(2 * MAX_LAUNCHES as u32);
-            let has_clock = families[family].timestamp_valid_bits > 0;
-            let queries = has_clock.then(|| device.create_query_pool(&info, None).ok()).flatten();
             let is_mapped = matches!(kind, vk::PhysicalDeviceType::INTEGRATED_GPU | vk::PhysicalDeviceType::CPU);
             let staged = std::env::var_os("NYALA_VULKAN_STAGING").is_some_and(|v| v == "1");
-            Ok(Device {
+            let mut device = Device {
                 name,
                 identity,
                 device,
-                queue,
+                driver_queues,
+                queues: Vec::new(),
+                marks: HashMap::new(),
+                last_mark: 0,
+                spare: Vec::new(),
+                clock: queues::clock(about.timestamp_valid_bits),
                 commands,
-                queries,
                 layout,
                 memory_types: memory.memory_types_as_slice().to_vec(),
                 is_shared: is_mapped && !staged,
@@ -323,9 +338,9 @@ impl Device {
                 staging: None,
                 modules: HashMap::new(),
                 pipelines: HashMap::new(),
-                launched: Vec::new(),
-                arguments: Vec::new(),
-            })
+            };
+            device.add_queue()?;
+            Ok(device)
         }
     }
 
@@ -405,67 +420,6 @@ impl Device {
             self.device.destroy_buffer(allocation.buffer, None);
             self.device.free_memory(allocation.memory, None);
         }
-    }
-
-    /// Records commands and sends them off, after all before.
-    fn submit(&mut self, record: impl FnOnce(&Device, vk::CommandBuffer)) -> Result<(), Error> {
-        if self.launched.len() >= MAX_LAUNCHES {
-            self.finish()?;
-        }
-        let info = vk::CommandBufferAllocateInfo::default().command_pool(self.commands).command_buffer_count(1);
-        // SAFETY: pool, queue and buffer are the device's, which is locked.
-        unsafe {
-            let made = self.device.allocate_command_buffers(&info).map_err(|e| text("vkAllocateCommandBuffers", e))?;
-            let Some(&commands) = made.first() else { return Err("the driver gave no command buffer".into()) };
-            let usage = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT;
-            let info = vk::CommandBufferBeginInfo::default().flags(usage);
-            self.device.begin_command_buffer(commands, &info).map_err(|e| text("vkBeginCommandBuffer", e))?;
-            let all = vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE;
-            let barrier = [vk::MemoryBarrier::default().src_access_mask(all).dst_access_mask(all)];
-            let order = |device: &ash::Device| {
-                let every = vk::PipelineStageFlags::ALL_COMMANDS | vk::PipelineStageFlags::HOST;
-                let none = vk::DependencyFlags::empty();
-                device.cmd_pipeline_barrier(commands, every, every, none, &barrier, &[], &[]);
-            };
-            order(&self.device);
-            record(self, commands);
-            order(&self.device);
-            self.device.end_command_buffer(commands).map_err(|e| text("vkEndCommandBuffer", e))?;
-            let all = [commands];
-            let info = [vk::SubmitInfo::default().command_buffers(&all)];
-            self.device.queue_submit(self.queue, &info, vk::Fence::null()).map_err(|e| text("vkQueueSubmit", e))?;
-            self.launched.push(commands);
-        }
-        Ok(())
-    }
-
-    /// Waits for everything, and adds up what kernels took.
-    fn finish(&mut self) -> Result<(), Error> {
-        // SAFETY: queue, pools and buffers are the device's, and are not used any more after the wait.
-        unsafe {
-            self.device.queue_wait_idle(self.queue).map_err(|e| kernel_failed(text("a kernel failed", e)))?;
-            if let Some(queries) = self.queries {
-                let mut times = vec![[0u64; 2]; 2 * self.launched.len()];
-                let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WITH_AVAILABILITY;
-                // Copies have no times: they are not available.
-                let _ = match times.is_empty() {
-                    true => Ok(()),
-                    false => self.device.get_query_pool_results(queries, 0, &mut times, flags),
-                };
-                let period = f64::from(self.abilities.limits.timestamp_period);
-                for pair in times.chunks_exact(2).filter(|p| p[0][1] != 0 && p[1][1] != 0) {
-                    add_kernel_time((pair[1][0].saturating_sub(pair[0][0]) as f64 * period) as i64);
-                }
-            }
-            if !self.launched.is_empty() {
-                self.device.free_command_buffers(self.commands, &self.launched);
-                self.launched.clear();
-            }
-            for allocation in std::mem::take(&mut self.arguments) {
-                self.destroy(allocation);
-            }
-        }
-        Ok(())
     }
 
     /// The pipeline of a kernel for blocks of a size.
@@ -551,11 +505,18 @@ impl Device {
         Ok(())
     }
 
-    /// Copies between the host and memory of the device that is not mapped, a piece at a time.
+    /// Copies between the host and memory of the device that is not mapped, by a queue, a piece at a time.
     ///
     /// # Safety
     /// `host` has `size` bytes.
-    unsafe fn copy_staged(&mut self, address: u64, host: *mut u8, size: usize, is_write: bool) -> Result<(), Error> {
+    unsafe fn copy_staged(
+        &mut self,
+        at: usize,
+        address: u64,
+        host: *mut u8,
+        size: usize,
+        is_write: bool,
+    ) -> Result<(), Error> {
         if self.staging.is_none() {
             self.staging = Some(self.create(STAGING, true)?);
         }
@@ -563,7 +524,7 @@ impl Device {
         while done < size {
             let n = STAGING.min(size - done);
             let place = self.memory.find(address + done as u64, n)?;
-            let (buffer, at) = (place.known.buffer, place.known.part.0 + place.offset as u64);
+            let (buffer, begin) = (place.known.buffer, place.known.part.0 + place.offset as u64);
             let Some(staging) = &self.staging else { return Err("no memory to copy by".into()) };
             let (piece, seen) = (staging.buffer, staging.mapped as *mut u8);
             // SAFETY: the piece has so many bytes, and so has the host's memory.
@@ -571,12 +532,13 @@ impl Device {
                 if is_write {
                     seen.copy_from(host.add(done), n);
                 }
-                self.submit(|device, commands| {
-                    let (from, to) = if is_write { ((piece, 0), (buffer, at)) } else { ((buffer, at), (piece, 0)) };
+                self.submit(at, false, |device, commands| {
+                    let (from, to) = ((piece, 0), (buffer, begin));
+                    let (from, to) = if is_write { (from, to) } else { (to, from) };
                     let region = [vk::BufferCopy::default().src_offset(from.1).dst_offset(to.1).size(n as u64)];
                     device.device.cmd_copy_buffer(commands, from.0, to.0, &region);
                 })?;
-                self.finish()?;
+                self.finish(Some(at))?;
                 if !is_write {
                     host.add(done).copy_from(seen, n);
                 }
@@ -672,6 +634,7 @@ impl Platform for Vulkan {
             "fp64" => &[10],
             "int64_atomics" => &[12],
             "subgroups" => &[61, 62, 64, 65],
+            "divergent_votes" => &[61, 62, 64],
             _ => return Ok(false),
         };
         let has = |need: &u32| device.abilities.capabilities.iter().any(|c| c.0 == *need && c.1);
@@ -694,7 +657,7 @@ impl Platform for Vulkan {
     unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
         let mut device = DEVICES.lock(number)?;
         // Kernels may still use it.
-        device.finish()?;
+        device.finish(None)?;
         let allocation = device.memory.remove(pointer as u64)?;
         device.destroy(allocation);
         Ok(())
@@ -703,13 +666,13 @@ impl Platform for Vulkan {
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = DEVICES.lock(at.device)?;
         // Kernels may still read what is there.
-        device.finish()?;
+        device.finish(Some(at.number))?;
         let place = device.memory.find(to as u64, size)?;
         let (mapped, offset) = (place.known.mapped, place.offset);
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
         unsafe {
             match mapped {
-                0 => device.copy_staged(to as u64, from.cast_mut().cast(), size, true),
+                0 => device.copy_staged(at.number, to as u64, from.cast_mut().cast(), size, true),
                 mapped => {
                     (mapped as *mut u8).add(offset).copy_from(from.cast(), size);
                     Ok(())
@@ -720,13 +683,13 @@ impl Platform for Vulkan {
 
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = DEVICES.lock(at.device)?;
-        device.finish()?;
+        device.finish(Some(at.number))?;
         let place = device.memory.find(from as u64, size)?;
         let (mapped, offset) = (place.known.mapped, place.offset);
         // SAFETY: as above.
         unsafe {
             match mapped {
-                0 => device.copy_staged(from as u64, to.cast(), size, false),
+                0 => device.copy_staged(at.number, from as u64, to.cast(), size, false),
                 mapped => {
                     to.cast::<u8>().copy_from((mapped as *const u8).add(offset), size);
                     Ok(())
@@ -737,6 +700,7 @@ impl Platform for Vulkan {
 
     unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
         let mut device = DEVICES.lock(at.device)?;
+        device.queue(at.number)?;
         device.check(launch)?;
         let block = launch.block.map(|n| n as u32);
         let (pipeline, note) = device.pipeline(launch.code, launch.kernel, block)?;
@@ -757,21 +721,16 @@ impl Platform for Vulkan {
             // SAFETY: the memory was just mapped, and has so many bytes.
             unsafe { (memory.mapped as *mut u8).copy_from(bytes.as_ptr(), bytes.len()) };
             bytes = memory.address.to_ne_bytes().to_vec();
-            device.arguments.push(memory);
+            device.queue(at.number)?.arguments.push(memory);
         }
         let [x, y, z] = launch.blocks.map(|n| n as u32);
         let most = device.abilities.limits.max_compute_work_group_count[0].max(1);
         let end = bytes.len();
         bytes.extend([0, x].map(u32::to_ne_bytes).concat());
-        device.submit(|device, commands| {
-            let slot = 2 * device.launched.len() as u32;
+        device.submit(at.number, true, |device, commands| {
             let vulkan = &device.device;
             // SAFETY: all objects are the device's; the push constants have room for so many bytes.
             unsafe {
-                if let Some(queries) = device.queries {
-                    vulkan.cmd_reset_query_pool(commands, queries, slot, 2);
-                    vulkan.cmd_write_timestamp(commands, vk::PipelineStageFlags::TOP_OF_PIPE, queries, slot);
-                }
                 vulkan.cmd_bind_pipeline(commands, vk::PipelineBindPoint::COMPUTE, pipeline);
                 for first in (0..x).step_by(most as usize) {
                     bytes[end..end + 4].copy_from_slice(&first.to_ne_bytes());
@@ -779,48 +738,53 @@ impl Platform for Vulkan {
                     vulkan.cmd_push_constants(commands, device.layout, stage, 0, &bytes);
                     vulkan.cmd_dispatch(commands, most.min(x - first), y, z);
                 }
-                if let Some(queries) = device.queries {
-                    vulkan.cmd_write_timestamp(commands, vk::PipelineStageFlags::BOTTOM_OF_PIPE, queries, slot + 1);
-                }
             }
         })
     }
 
     fn synchronize(&self, at: Queue) -> Result<(), Error> {
-        DEVICES.lock(at.device)?.finish()
+        let mut device = DEVICES.lock(at.device)?;
+        device.queue(at.number)?;
+        device.finish((at.number != 0).then_some(at.number))
     }
-
-    // All queues of a device are one, in which everything runs in order.
 
     fn make_queue(&self, number: usize) -> Result<usize, Error> {
-        static QUEUES: AtomicUsize = AtomicUsize::new(1);
-        drop(DEVICES.lock(number)?);
-        Ok(QUEUES.fetch_add(1, Ordering::Relaxed))
+        DEVICES.lock(number)?.add_queue()
     }
 
-    /// Waits for what is before the mark, which is the time then.
     fn mark(&self, at: Queue) -> Result<Mark, Error> {
-        DEVICES.lock(at.device)?.finish()?;
-        Ok(nyala_time_ns() as u64)
+        DEVICES.lock(at.device)?.mark(at.number)
     }
 
-    fn follow(&self, _: Queue, _: Mark) -> Result<(), Error> {
+    fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error> {
+        let mut device = DEVICES.lock(at.device)?;
+        let end = device.marked(mark)?.end;
+        device.queue(at.number)?.follows.push(end);
         Ok(())
     }
 
-    fn wait(&self, _: usize, _: Mark) -> Result<(), Error> {
-        Ok(())
+    fn wait(&self, number: usize, mark: Mark) -> Result<(), Error> {
+        let device = DEVICES.lock(number)?;
+        let (handle, end) = (device.device, device.marked(mark)?.end);
+        // Without the lock: others may go on meanwhile.
+        drop(device);
+        wait_for(handle, end)
     }
 
-    fn is_over(&self, _: usize, _: Mark) -> Result<bool, Error> {
-        Ok(true)
+    fn is_over(&self, number: usize, mark: Mark) -> Result<bool, Error> {
+        let device = DEVICES.lock(number)?;
+        device.is_over(device.marked(mark)?.end)
     }
 
-    fn elapsed(&self, _: usize, from: Mark, to: Mark) -> Result<i64, Error> {
-        Ok(to.wrapping_sub(from) as i64)
+    fn elapsed(&self, number: usize, from: Mark, to: Mark) -> Result<i64, Error> {
+        DEVICES.lock(number)?.elapsed(from, to)
     }
 
-    fn forget(&self, _: usize, _: Mark) {}
+    fn forget(&self, number: usize, mark: Mark) {
+        if let Ok(mut device) = DEVICES.lock(number) {
+            device.forget(mark);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -64,12 +64,6 @@ pub fn conflict(span: Span, one: u32, other: u32) -> Diagnostic {
     Diagnostic::error("sierra-lanes", span, format!("values with {one} and with {other} lanes meet here"))
 }
 
-/// The number of elements of `soa<n>`.
-pub fn no_soa(span: Span, found: &str, limit: u32) -> Diagnostic {
-    Diagnostic::error("sierra-lanes", span, format!("found `{found}`, expected a power of two from 2 to {limit}"))
-        .hint("`soa<8>` has eight elements side by side")
-}
-
 /// What `soa<n>` stands before.
 pub fn no_soa_of(span: Span, n: u32, found: &str) -> Diagnostic {
     Diagnostic::error("sierra-lanes", span, format!("there is no `soa<{n}>` of `{found}`"))

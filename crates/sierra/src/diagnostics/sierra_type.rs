@@ -124,6 +124,12 @@ pub fn too_deep(span: Span, limit: u32) -> Diagnostic {
         .hint("put one of them into a `struct`")
 }
 
+/// A field with which a struct becomes too large to be looked through.
+pub fn too_large(span: Span, nested: u32, leaves: u64) -> Diagnostic {
+    let message = format!("structs and arrays more than {nested} deep in each other, or of more than {leaves} values");
+    Diagnostic::error("sierra-type", span, message).hint("put a part behind a pointer, or equal fields into an array")
+}
+
 pub fn foreign(span: Span, name: &str, found: &str, expected: &str) -> Diagnostic {
     Diagnostic::error("sierra-type", span, format!("other code has `{name}` as `{found}`, here it is `{expected}`"))
 }

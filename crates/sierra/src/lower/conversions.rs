@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The most values that become the same in all lanes at once.
+const MAX_BROADCAST: u64 = 1 << 14;
+
 impl<'s> Lowerer<'s, '_> {
     /// The value of an expression: what lies in memory is read, and an array becomes the address of its first element.
     pub(super) fn read(&mut self, value: Value, span: Span) -> Lowered<(Val, Ty)> {
@@ -49,6 +52,10 @@ impl<'s> Lowerer<'s, '_> {
             (None, Some(_)) => {
                 let lane = self.types.lane(to);
                 let val = self.convert((val, from), lane, span)?;
+                if self.types.n_parts(to) > MAX_BROADCAST {
+                    let what = "structs with long arrays in all lanes";
+                    return Err(Box::new(limitation::not_supported(span, what, "copy the elements one by one")));
+                }
                 return Ok(self.broadcast(val, lane, to));
             }
             (Some(_), None) if to != Types::VOID => {
@@ -63,6 +70,9 @@ impl<'s> Lowerer<'s, '_> {
         }
         if self.types.as_short(to).is_some() {
             return self.convert_short((val, from), to, span);
+        }
+        if let Some(made) = self.convert_slice((val, from), to, span)? {
+            return Ok(made);
         }
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
             (Kind::Varying(..), Kind::Varying(..)) => Ok(self.number(val, to)),
@@ -112,6 +122,9 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn cast(&mut self, (val, from): (Val, Ty), to: Ty, span: Span) -> Lowered<Val> {
         if self.types.as_short(to).is_some() || self.types.as_short(from).is_some() {
             return self.convert((val, from), to, span);
+        }
+        if self.types.as_slice(to).is_some() || self.types.as_slice(from).is_some() {
+            return self.cast_slice((val, from), to, span);
         }
         match (self.types.kind(from).clone(), self.types.kind(to).clone()) {
             (_, Kind::Void) => Ok(self.w.unit()),
@@ -165,6 +178,11 @@ impl<'s> Lowerer<'s, '_> {
                 let bool = self.types.prim(Prim::Bool);
                 self.convert((val, ty), bool, span)
             }
+            Kind::Struct(_) if self.types.as_slice(ty).is_some() => {
+                let block = self.w.extract(val, 0);
+                let ty = self.types.fields(ty)[0];
+                self.truth((block, ty), span)
+            }
             Kind::Varying(_, n) | Kind::VaryingPointer { n, .. } | Kind::VaryingFunction(_, n) => {
                 let bool = self.types.prim(Prim::Bool);
                 let bools = self.with_lanes(bool, n, span)?;
@@ -214,7 +232,11 @@ impl<'s> Lowerer<'s, '_> {
         let was_constant = std::mem::replace(&mut self.is_constant, true);
         let value = self.value(e);
         self.is_constant = was_constant;
-        let (val, ty) = value?;
+        let (mut val, mut ty) = value?;
+        if self.is_ispc && self.types.is_varying(ty) && self.w.is_op(val, Op::Splat) {
+            // A constant is the same in all lanes.
+            (val, ty) = (self.w.args(val)[0], self.types.lane(ty));
+        }
         let bits = self.w.as_lit(val).filter(|_| self.types.as_prim(ty).is_some_and(|p| !p.is_float()));
         match bits {
             Some(bits) => Ok(bits as i64),

@@ -71,9 +71,9 @@ impl<'s> Lowerer<'s, '_> {
             ExprKind::Int(text) => self.int_literal(text, e.span).map(plain),
             ExprKind::Float(text) => self.float_literal(text, e.span).map(plain),
             ExprKind::Char(text) => {
-                let bytes = crate::lexer::unquoted(text);
+                let bytes = nyala_c_syntax::lexer::unquoted(text);
                 let Some([byte]) = bytes.as_deref() else {
-                    return Err(Box::new(sierra_syntax::literal(e.span, text, "character")));
+                    return Err(Box::new(c_syntax::literal(e.span, text, "character")));
                 };
                 let val = self.w.lit_prim(Prim::I8, *byte as i8 as i64 as u64);
                 Ok(Value::Plain(val, self.types.prim(Prim::I8)))
@@ -109,6 +109,7 @@ impl<'s> Lowerer<'s, '_> {
                 let val = self.initial_value(ty, init)?;
                 Ok(Value::Plain(val, ty))
             }
+            ExprKind::List(_) | ExprKind::Compile(_) => Err(Box::new(c_syntax::unexpected(e.span, "{", "a value"))),
             ExprKind::Sequence(length) => {
                 let n = self.length(length)?;
                 let ty = self.numbers(Prim::I32, Some(n));
@@ -173,7 +174,12 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     fn int_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
-        let faulty = || Box::new(sierra_syntax::literal(span, text, "integer"));
+        let faulty = || Box::new(c_syntax::literal(span, text, "integer"));
+        let is_decimal = !text.starts_with("0x") && !text.starts_with("0X");
+        if self.is_ispc && is_decimal && text.contains(['d', 'D']) {
+            // `2d`
+            return self.float_of_ispc(text, span);
+        }
         // `2k`
         let unit = text.find(['k', 'M', 'G']).filter(|_| self.is_ispc);
         let scale = unit.map_or(0, |at| match text.as_bytes()[at] {
@@ -182,7 +188,7 @@ impl<'s> Lowerer<'s, '_> {
             _ => 30,
         });
         let without: String = text.chars().enumerate().filter(|c| Some(c.0) != unit).map(|c| c.1).collect();
-        let (digits, radix, suffix) = crate::lexer::integer(&without);
+        let (digits, radix, suffix) = nyala_c_syntax::lexer::integer(&without);
         let suffix = suffix.to_ascii_lowercase();
         let (is_unsigned, is_long) = match &*suffix {
             "" => (false, false),
@@ -211,7 +217,7 @@ impl<'s> Lowerer<'s, '_> {
         let digits = text.trim_end_matches(['f', 'F']);
         // Rust takes fewer forms, and words.
         let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
-        let faulty = || Box::new(sierra_syntax::literal(span, text, "number"));
+        let faulty = || Box::new(c_syntax::literal(span, text, "number"));
         if !is_plain || text.len() > digits.len() + 1 {
             return Err(faulty());
         }
@@ -302,22 +308,19 @@ impl<'s> Lowerer<'s, '_> {
 
     /// What a pointer leads to.
     fn pointee(&mut self, (val, ty): (Val, Ty), span: Span) -> Lowered<Value> {
+        let (val, ty) = self.as_slice((val, ty), span)?;
+        if self.types.as_slice(ty).is_some() {
+            return self.element_of_slice((val, ty), None, span);
+        }
         match *self.types.kind(ty) {
             Kind::Pointer { to, is_const } => {
                 self.complete(to, span)?;
                 let zero = self.w.lit_i64(0);
-                if matches!(self.types.kind(to), Kind::Soa { .. }) {
-                    let long = self.types.prim(Prim::I64);
-                    return self.element_of_soa((val, to, is_const), (zero, long), [span; 2]);
-                }
                 Ok(Value::Place(Variable { address: self.w.op(Op::Lea, &[val, zero]), ty: to, is_const }))
             }
             Kind::VaryingPointer { to, is_const, n } => {
                 self.complete(to, span)?;
                 let at = At::Addresses(val);
-                if matches!(self.types.kind(to), Kind::Soa { .. }) {
-                    return Err(Self::no_pointer_into_soa(span));
-                }
                 Ok(Value::Lanes(Lanes { at, n, base: to, steps: Vec::new(), minor: None, ty: to, is_const }))
             }
             _ => Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a pointer"))),
@@ -361,8 +364,12 @@ impl<'s> Lowerer<'s, '_> {
                 (address, of, is_const)
             }
             value => {
-                let (val, ty) = self.read(value, of_value)?;
+                let found = self.read(value, of_value)?;
                 self.w.set_origin(span);
+                let (val, ty) = self.as_slice(found, of_value)?;
+                if self.types.as_slice(ty).is_some() {
+                    return self.element_of_slice((val, ty), Some(index), span);
+                }
                 match *self.types.kind(ty) {
                     Kind::Pointer { to, is_const } => {
                         self.complete(to, span)?;
@@ -432,9 +439,6 @@ impl<'s> Lowerer<'s, '_> {
             return Err(Box::new(sierra_type::mismatch(span, &self.types.show(pointer.1), "a pointer")));
         };
         self.complete(to, span)?;
-        if matches!(self.types.kind(to), Kind::Soa { .. }) {
-            return Err(Self::no_pointer_into_soa(span));
-        }
         let mut n = self.index(index, span)?;
         if is_back {
             let ir = self.w.ty(n);
@@ -472,7 +476,10 @@ impl<'s> Lowerer<'s, '_> {
                     Value::Plain(..) | Value::Parts(..) => {
                         return Err(Box::new(sierra_type::no_place(operand.span, "`&`")));
                     }
-                    Value::Soa(_) => return Err(Self::no_pointer_into_soa(span)),
+                    Value::Soa(place) => {
+                        let (val, ty) = self.address_of_soa(place, span)?;
+                        return Ok(Value::Plain(val, ty));
+                    }
                     Value::Lanes(lanes) => {
                         let (val, ty) = self.address_of_lanes(&lanes, span)?;
                         return Ok(Value::Plain(val, ty));
@@ -660,6 +667,9 @@ impl<'s> Lowerer<'s, '_> {
         let ty = value.ty();
         if ty == Types::ERROR {
             return Ok(value);
+        }
+        if self.types.as_slice(ty).is_some() {
+            return Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "a struct")));
         }
         if let Some((of, n)) = self.types.as_short(ty) {
             return self.component(value, (of, n), name, span);

@@ -36,6 +36,7 @@ impl<'s> Lowerer<'s, '_> {
         let is_scalar = simd.is_none() && function.specifier.simd.is_some();
         let (of_params, of_result) = if is_scalar { (&[][..], Types::VOID) } else { (&types[..], result) };
         self.begin_lanes(simd, mask, of_params, of_result);
+        self.borrowed = if function.has_alloca { Some(self.nothing_borrowed()) } else { None };
         self.pending = if function.has_tasks { Some(self.no_tasks()) } else { None };
         for (i, (specifier, declarator)) in function.declarator.params.iter().flatten().enumerate() {
             let Some(name) = declarator.name else { continue };
@@ -46,9 +47,11 @@ impl<'s> Lowerer<'s, '_> {
                 self.declare(name, Entity::Variable(Variable { address, ty: to, is_const }))?;
                 continue;
             }
-            let address = self.slot(params[i]);
+            // Other code passes addresses of blocks.
+            let (val, ty) = self.as_slice((params[i], types[i]), name.span)?;
+            let address = self.slot(val);
             let is_const = declarator.lengths.is_empty() && Self::is_const(specifier, declarator);
-            self.declare(name, Entity::Variable(Variable { address, ty: types[i], is_const }))?;
+            self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
         }
         if self.functions[id].is_task {
             let n = params.len().saturating_sub(1 + ispc::TASK.len());
@@ -92,7 +95,7 @@ impl<'s> Lowerer<'s, '_> {
         if let Some(returned) = self.returned.take() {
             self.jump(returned.epilogue, &[]);
             self.go_on_in(returned.epilogue);
-            let done = self.sync(Span::NONE);
+            let done = self.sync(Span::NONE).and_then(|()| self.give_back());
             self.report(done);
             match returned.value.map(|at| self.load(at, Span::NONE)) {
                 Some(Ok(val)) => self.end(ret, &[val]),

@@ -1,7 +1,7 @@
 //! Values that variables begin with.
 
 use super::*;
-use crate::lexer::unquoted;
+use nyala_c_syntax::lexer::unquoted;
 
 impl<'s> Lowerer<'s, '_> {
     /// The type of a variable; an array without a length has that of its values.
@@ -39,7 +39,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn text(&self, texts: &[&str], span: Span) -> Lowered<Vec<u8>> {
         let parts: Option<Vec<Vec<u8>>> = texts.iter().map(|t| unquoted(t)).collect();
         let whole = || texts.join(" ");
-        parts.map(|p| p.concat()).ok_or_else(|| Box::new(sierra_syntax::literal(span, &whole(), "text")))
+        parts.map(|p| p.concat()).ok_or_else(|| Box::new(c_syntax::literal(span, &whole(), "text")))
     }
 
     pub(super) fn initial_value(&mut self, ty: Ty, init: &Init<'s>) -> Lowered<Val> {

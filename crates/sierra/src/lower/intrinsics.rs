@@ -110,13 +110,21 @@ impl<'s> Lowerer<'s, '_> {
             }
             "any" | "all" => {
                 let values = self.arguments(args, 1, span)?;
+                if self.is_one_lane(values[0].1) {
+                    return Ok((self.truth(values[0], args[0].span)?, self.types.prim(Prim::Bool)));
+                }
                 let (mask, n) = self.mask_of(values[0], args[0].span)?;
                 let val = if name.text == "any" { self.any(mask) } else { self.all(mask, n) };
                 Ok((val, self.types.prim(Prim::Bool)))
             }
             "next_true" => {
                 let values = self.arguments(args, 2, span)?;
-                let (mask, n) = self.mask_of(values[0], args[0].span)?;
+                let (mask, n) = if self.is_one_lane(values[0].1) {
+                    let (bools, holds) = (self.mask_type(1), self.truth(values[0], args[0].span)?);
+                    (self.w.op_ty(Op::Splat, bools, &[holds]), 1)
+                } else {
+                    self.mask_of(values[0], args[0].span)?
+                };
                 let int = self.types.prim(Prim::I32);
                 let from = self.convert(values[1], int, args[1].span)?;
                 Ok((self.next_true(mask, n, from), int))
@@ -124,7 +132,7 @@ impl<'s> Lowerer<'s, '_> {
             "extract" => {
                 let values = self.arguments(args, 2, span)?;
                 let ty = values[0].1;
-                if !self.types.is_varying(ty) {
+                if !self.types.is_varying(ty) && !self.is_one_lane(ty) {
                     return Err(Box::new(sierra_lanes::no_lanes(args[0].span, &self.types.show(ty))));
                 }
                 let int = self.types.prim(Prim::I32);
@@ -143,6 +151,12 @@ impl<'s> Lowerer<'s, '_> {
                     Value::Place(variable) => variable,
                     _ => return Err(Box::new(sierra_type::no_place(place.span, "`insert`"))),
                 };
+                if self.is_one_lane(variable.ty) {
+                    let found = self.value(new)?;
+                    let val = self.convert(found, variable.ty, new.span)?;
+                    self.store(variable.address, val, span)?;
+                    return Ok((self.w.unit(), Types::VOID));
+                }
                 let Kind::Varying(prim, _) = *self.types.kind(variable.ty) else {
                     return Err(Box::new(sierra_lanes::no_lanes(place.span, &self.types.show(variable.ty))));
                 };
@@ -169,6 +183,11 @@ impl<'s> Lowerer<'s, '_> {
             known = Some(ty);
         }
         Ok(known.and_then(|ty| self.types.lanes(ty)))
+    }
+
+    /// In a template, a value whose number of lanes is 1.
+    fn is_one_lane(&self, ty: Ty) -> bool {
+        self.instance.is_some() && !self.is_ispc && self.types.as_prim(ty).is_some()
     }
 
     /// A value as a condition with lanes.

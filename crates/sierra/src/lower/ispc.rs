@@ -69,6 +69,28 @@ pub(super) fn stays(body: &Statement) -> bool {
     true
 }
 
+/// Whether a `break` in a branch leaves a `switch` with this body: some lanes may leave it alone.
+pub(super) fn breaks_in_branches(body: &[Statement]) -> bool {
+    // Statements, and whether a branch is around them.
+    let mut open: Vec<(&Statement, bool)> = body.iter().map(|s| (s, false)).collect();
+    while let Some((statement, is_branch)) = open.pop() {
+        match &statement.kind {
+            StatementKind::Break if is_branch => return true,
+            StatementKind::Block(inner) => open.extend(inner.iter().map(|s| (s, is_branch))),
+            StatementKind::If(arms, otherwise) => {
+                open.extend(arms.iter().map(|a| (&a.1, true)));
+                open.extend(otherwise.iter().map(|s| (&**s, true)));
+            }
+            StatementKind::Decide(parts) => {
+                open.push((&parts.1, is_branch));
+                open.extend(parts.2.iter().map(|s| (s, is_branch)));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 impl<'s> Lowerer<'s, '_> {
     /// The type of a specifier as a declarator has it.
     pub(super) fn rated(&mut self, base: Ty, declarator: &Declarator<'s>) -> Lowered<Ty> {
@@ -133,7 +155,7 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A number of the dialect: `1.5`, `1.5f` and `0x1.8p3` are floats, `1.5d` is a double.
     pub(super) fn float_of_ispc(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
-        let faulty = || Box::new(sierra_syntax::literal(span, text, "number"));
+        let faulty = || Box::new(c_syntax::literal(span, text, "number"));
         let lower = text.to_ascii_lowercase();
         let is_hex = lower.starts_with("0x");
         let (digits, prim) = match &*lower {
@@ -142,6 +164,9 @@ impl<'s> Lowerer<'s, '_> {
             text if text.ends_with('f') => (&text[..text.len() - 1], Prim::F32),
             text => (text, Prim::F32),
         };
+        // `1.5d-3`
+        let with_e = digits.replace('d', "e");
+        let (digits, prim) = if with_e != digits && !is_hex { (&*with_e, Prim::F64) } else { (digits, prim) };
         let value = if is_hex {
             hex_float(&digits[2..]).ok_or_else(faulty)?
         } else {
@@ -450,7 +475,8 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     pub(super) fn delete(&mut self, pointer: &Expr<'s>, span: Span) -> Lowered<()> {
-        let (val, ty) = self.value(pointer)?;
+        let found = self.value(pointer)?;
+        let (val, ty) = self.block_of(found, pointer.span)?;
         let byte = self.types.prim(Prim::U8);
         let of_bytes = self.types.pointer(byte, false);
         match *self.types.kind(ty) {

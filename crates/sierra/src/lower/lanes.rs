@@ -194,7 +194,7 @@ impl<'s> Lowerer<'s, '_> {
                 let ir = self.types.ir(ty, self.w);
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
-            Kind::Array(of, n) | Kind::Short(of, n) if self.has_lanes(of) => {
+            Kind::Array(of, n) | Kind::Short(of, n) if self.has_lanes(of) || self.types.as_struct(of).is_some() => {
                 let parts: Vec<Val> = (0..n)
                     .map(|i| {
                         let (new, old) = (self.w.extract(new, i), self.w.extract(old, i));
@@ -213,8 +213,8 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn store_lanes(&mut self, address: Val, val: Val, ty: Ty, span: Span) -> Lowered<()> {
         let val = match self.mode {
             // Values of other lengths are not in the mode, as long as all its lanes are active.
-            Some(mode) if self.types.lanes(ty) == Some(mode.n) => {
-                if self.n_parts(ty) > MAX_BLENDED {
+            Some(mode) if self.types.lanes(ty) == Some(mode.n) || self.has_own_lanes(ty, mode.n) => {
+                if self.types.n_parts(ty) > MAX_BLENDED {
                     let hint = "assign the elements one by one";
                     let what = "assignments in SIMD mode of structs with long arrays";
                     return Err(Box::new(limitation::not_supported(span, what, hint)));
@@ -324,9 +324,10 @@ impl<'s> Lowerer<'s, '_> {
 
     /// The pointers to places of each lane.
     pub(super) fn address_of_lanes(&mut self, lanes: &Lanes, span: Span) -> Lowered<(Val, Ty)> {
-        if lanes.minor.is_some() || lanes.steps.iter().any(|s| matches!(s, Step::Lane(_))) {
-            return Err(Self::no_pointer_into_soa(span));
-        }
+        let soa = match (lanes.minor, self.types.kind(lanes.base)) {
+            (Some(minor), &Kind::Soa { n, .. }) => Some((minor, self.soa_of_part(lanes.ty, n, span)?)),
+            _ => None,
+        };
         let is_own = self.is_ispc && matches!(self.types.kind(lanes.ty), Kind::Varying(..));
         if self.types.is_varying(lanes.ty) && !is_own {
             let hint = "take a pointer to all lanes: `&a[0]`";
@@ -348,14 +349,33 @@ impl<'s> Lowerer<'s, '_> {
         };
         let mut ty = self.types.ir(lanes.base, self.w);
         let mut bytes = 0u64;
+        let words = self.w.ty(pointer.0);
         for &step in &lanes.steps {
-            let Step::Field(field) = step else { continue };
+            let field = match step {
+                Step::Field(field) => field,
+                Step::Lane(_) => 0,
+            };
             bytes = bytes.wrapping_add(layout::offset(&self.w.types, ty, field).unwrap_or(0));
             ty = self.w.types.part(ty, field).unwrap_or(ty);
+            if let Step::Lane(numbers) = step {
+                // The element with each lane's number.
+                let size = layout::size_align(&self.w.types, ty).map_or(0, |l| l.0);
+                let size = self.w.lit(words, size);
+                let numbers = self.w.op_ty(Op::Cast, words, &[numbers]);
+                let own = self.w.op(Op::Mul, &[numbers, size]);
+                pointer.0 = self.w.op(Op::Add, &[pointer.0, own]);
+            }
         }
-        let words = self.w.ty(pointer.0);
         let bytes = self.w.lit(words, bytes);
         pointer.0 = self.w.op(Op::Add, &[pointer.0, bytes]);
+        if let Some((minor, soa)) = soa {
+            let slice = self.types.slice(soa, lanes.is_const, self.w);
+            let ty = self.with_lanes(slice, lanes.n, span)?;
+            let number = self.types.fields(ty)[1];
+            let ir = self.types.ir(number, self.w);
+            let minor = if self.w.ty(minor) == ir { minor } else { self.w.op_ty(Op::Cast, ir, &[minor]) };
+            return Ok((self.of_parts(&[pointer.0, minor], ty), ty));
+        }
         let mut to = lanes.ty;
         if is_own {
             // Each lane's own number.
@@ -447,7 +467,7 @@ impl<'s> Lowerer<'s, '_> {
             }
             return Ok((self.of_parts(&vals, ty), ty));
         }
-        if self.n_parts(lanes.ty) > MAX_BLENDED {
+        if self.types.n_parts(lanes.ty) > MAX_BLENDED {
             let hint = "read the elements one by one";
             let what = "structs with long arrays at addresses of each lane";
             return Err(Box::new(limitation::not_supported(span, what, hint)));
@@ -574,15 +594,19 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    /// The values that a value is made of.
-    pub(super) fn n_parts(&self, ty: Ty) -> u64 {
-        match *self.types.kind(ty) {
-            Kind::Array(of, n) | Kind::Short(of, n) => n.saturating_mul(self.n_parts(of)),
-            Kind::Struct(_) => {
-                self.types.fields(ty).into_iter().fold(0, |sum, ty| sum.saturating_add(self.n_parts(ty)))
+    /// Whether the type is a struct without lanes that has a field with so many.
+    fn has_own_lanes(&self, ty: Ty, n: u32) -> bool {
+        let mut open = if self.types.lanes(ty).is_none() { self.types.fields(ty) } else { Vec::new() };
+        while let Some(ty) = open.pop() {
+            if self.types.lanes(ty) == Some(n) {
+                return true;
             }
-            _ => 1,
+            match *self.types.kind(ty) {
+                Kind::Array(of, _) => open.push(of),
+                _ => open.extend(self.types.fields(ty)),
+            }
         }
+        false
     }
 
     fn has_lanes(&self, mut ty: Ty) -> bool {

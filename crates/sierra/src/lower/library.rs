@@ -447,16 +447,13 @@ impl<'s> Lowerer<'s, '_> {
             "broadcast" | "rotate" | "shift" | "shuffle" => self.moved_lanes(word, args, span)?,
             "extract" => {
                 let values = self.arguments(args, 2, span)?;
-                let (val, ty) = values[0];
-                if !self.types.is_varying(ty) {
-                    return Err(Box::new(sierra_lanes::no_lanes(args[0].span, &self.types.show(ty))));
-                }
+                let (val, ty) = self.in_all_lanes(values[0], args[0].span)?;
                 let number = self.convert(values[1], int, args[1].span)?;
                 (self.lane_of(val, ty, number), self.types.lane(ty))
             }
             "insert" => {
                 let values = self.arguments(args, 3, span)?;
-                let (val, ty) = values[0];
+                let (val, ty) = self.in_all_lanes(values[0], args[0].span)?;
                 let Kind::Varying(..) = *self.types.kind(ty) else {
                     return Err(Box::new(sierra_lanes::no_lanes(args[0].span, &self.types.show(ty))));
                 };
@@ -686,12 +683,29 @@ impl<'s> Lowerer<'s, '_> {
         Ok((self.w.param(after, 1), ty))
     }
 
+    /// What an argument becomes for a parameter with lanes.
+    fn in_all_lanes(&mut self, (val, ty): (Val, Ty), span: Span) -> Lowered<(Val, Ty)> {
+        let all = self.with_lanes(ty, self.gang, span)?;
+        Ok((self.convert((val, ty), all, span)?, all))
+    }
+
     fn bits_as(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let values = self.arguments(args, 1, span)?;
-        let (val, ty) = values[0];
-        let Some((prim, lanes)) = self.number_type(ty) else {
+        let (mut val, ty) = values[0];
+        let Some((mut prim, lanes)) = self.number_type(ty) else {
             return Err(Box::new(sierra_type::operand(span, word, &self.types.show(ty))));
         };
+        let expected = match word {
+            "floatbits" => Some(Prim::U32),
+            "doublebits" => Some(Prim::U64),
+            "float16bits" => Some(Prim::U16),
+            _ => None,
+        };
+        if let Some(expected) = expected.filter(|e| prim.is_int() && prim.bits() != e.bits()) {
+            // An argument for a parameter of this type.
+            let wide = self.numbers(expected, lanes);
+            (val, prim) = (self.convert((val, ty), wide, args[0].span)?, expected);
+        }
         let to = match (word, prim.bits()) {
             ("intbits", 64) => Prim::U64,
             ("intbits", 16) => Prim::U16,

@@ -3,10 +3,8 @@
 //! Other code has types of its own: a struct of the same numbers, a pointer to one element where it is one to many here. Between such types a call converts.
 
 use super::*;
+use crate::types::MAX_NESTED;
 use nyala_ir::TyKind;
-
-/// Limit on structs within each other that are compared.
-const MAX_STRUCTS: u32 = 50;
 
 impl<'s> Lowerer<'s, '_> {
     /// Exports functions, and joins those without a body with other code.
@@ -137,7 +135,7 @@ impl<'s> Lowerer<'s, '_> {
                 let is_struct = |ty| matches!(types.kind(ty), TyKind::Struct(_));
                 a == b || is_struct(a) && is_struct(b) && (depth > 0 || self.fits(a, b, depth + 1))
             }
-            (TyKind::Struct(_), TyKind::Struct(_)) if depth < MAX_STRUCTS => {
+            (TyKind::Struct(_), TyKind::Struct(_)) if depth < MAX_NESTED => {
                 let (n, m) = (types.n_parts(a), types.n_parts(b));
                 let part = |i| types.part(a, i).zip(types.part(b, i));
                 n == m && (0..n.unwrap_or(0)).all(|i| part(i).is_some_and(|(a, b)| self.fits(a, b, depth + 1)))

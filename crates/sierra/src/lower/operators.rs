@@ -81,7 +81,7 @@ impl<'s> Lowerer<'s, '_> {
         if !wraps {
             return self.w.op(op, &operands);
         }
-        let [signed, unsigned] = [prim, crate::parser::unsigned(prim)].map(|prim| {
+        let [signed, unsigned] = [prim, nyala_c_syntax::parser::unsigned(prim)].map(|prim| {
             let ty = self.numbers(prim, lanes);
             self.types.ir(ty, self.w)
         });
@@ -125,7 +125,7 @@ impl<'s> Lowerer<'s, '_> {
         Ok(self.w.op(partial, &[mem, x, y]))
     }
 
-    fn no_operands(&self, operator: Binary, left: Ty, right: Ty, span: Span) -> Box<Diagnostic> {
+    pub(super) fn no_operands(&self, operator: Binary, left: Ty, right: Ty, span: Span) -> Box<Diagnostic> {
         let [left, right] = [left, right].map(|ty| self.types.show(ty));
         Box::new(sierra_type::operands(span, operator.word(), &left, &right))
     }
@@ -139,6 +139,9 @@ impl<'s> Lowerer<'s, '_> {
         span: Span,
     ) -> Lowered<(Val, Ty)> {
         if let Some(found) = self.compared_functions(operator, left, right, span)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.binary_of_slices(operator, is_comparison, left, right, span)? {
             return Ok(found);
         }
         let target = |l: &Self, ty| match *l.types.kind(ty) {
@@ -170,15 +173,7 @@ impl<'s> Lowerer<'s, '_> {
                     let n = self.w.op(Op::Div, &[bytes, size]);
                     return Ok((n, address));
                 }
-                let op = match operator {
-                    Binary::Eq => Op::Eq,
-                    Binary::Ne => Op::Ne,
-                    Binary::Lt => Op::Lt,
-                    Binary::Le => Op::Le,
-                    Binary::Gt => Op::Gt,
-                    _ => Op::Ge,
-                };
-                Ok((self.w.op(op, &[x, y]), self.numbers(Prim::Bool, lanes)))
+                Ok((self.w.op(comparison(operator), &[x, y]), self.numbers(Prim::Bool, lanes)))
             }
             // A literal 0 is a null pointer.
             (Some(_), None) if is_comparison && self.w.as_lit(right.0) == Some(0) => {
@@ -364,6 +359,16 @@ impl<'s> Lowerer<'s, '_> {
         if self.common_lanes(a.1, b.1, span)?.is_some() && self.types.lane(a.1) == self.types.lane(b.1) {
             return Ok(if self.types.is_varying(a.1) { a.1 } else { b.1 });
         }
+        let slices = [a.1, b.1].map(|ty| self.types.as_slice(ty));
+        if let Some((soa, is_const)) = slices[0].or(slices[1]) {
+            // Of an array, or of a null pointer, it is made.
+            let is_const = is_const || slices[1].is_some_and(|s| s.1);
+            let ty = self.types.slice(soa, is_const, self.w);
+            return match self.common_lanes(a.1, b.1, span)? {
+                Some(n) => self.with_lanes(ty, n, span),
+                None => Ok(ty),
+            };
+        }
         let is_zero = |v: (Val, Ty)| self.w.as_lit(v.0) == Some(0);
         match (self.types.kind(a.1).clone(), self.types.kind(b.1).clone()) {
             (Kind::Pointer { .. }, Kind::Prim(Prim::I32)) if is_zero(b) => Ok(a.1),
@@ -387,47 +392,14 @@ impl<'s> Lowerer<'s, '_> {
     }
 }
 
-impl Binary {
-    pub(super) fn word(self) -> &'static str {
-        &self.name()["operator".len()..]
-    }
-
-    /// The function that a program may define for it.
-    fn name(self) -> &'static str {
-        match self {
-            Binary::Or => "operator|",
-            Binary::Xor => "operator^",
-            Binary::And => "operator&",
-            Binary::Eq => "operator==",
-            Binary::Ne => "operator!=",
-            Binary::Lt => "operator<",
-            Binary::Le => "operator<=",
-            Binary::Gt => "operator>",
-            Binary::Ge => "operator>=",
-            Binary::Shl => "operator<<",
-            Binary::Shr => "operator>>",
-            Binary::Add => "operator+",
-            Binary::Sub => "operator-",
-            Binary::Mul => "operator*",
-            Binary::Div => "operator/",
-            Binary::Rem => "operator%",
-        }
-    }
-
-    /// That of `+=` and the like.
-    pub(super) fn assigning_name(self) -> &'static str {
-        match self {
-            Binary::Or => "operator|=",
-            Binary::Xor => "operator^=",
-            Binary::And => "operator&=",
-            Binary::Shl => "operator<<=",
-            Binary::Shr => "operator>>=",
-            Binary::Add => "operator+=",
-            Binary::Sub => "operator-=",
-            Binary::Mul => "operator*=",
-            Binary::Div => "operator/=",
-            Binary::Rem => "operator%=",
-            _ => "",
-        }
+/// That of the graph.
+pub(super) fn comparison(operator: Binary) -> Op {
+    match operator {
+        Binary::Eq => Op::Eq,
+        Binary::Ne => Op::Ne,
+        Binary::Lt => Op::Lt,
+        Binary::Le => Op::Le,
+        Binary::Gt => Op::Gt,
+        _ => Op::Ge,
     }
 }

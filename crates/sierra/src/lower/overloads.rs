@@ -149,9 +149,28 @@ impl<'s> Lowerer<'s, '_> {
         self.rank_of_types(from, to, is_zero)
     }
 
+    /// The same for pointers to elements of `soa<n>`, of lanes alike. `None`: it is another type.
+    fn rank_of_slices(&self, from: Ty, to: Ty, is_zero: bool) -> Option<Option<u32>> {
+        if self.types.lanes(from) != self.types.lanes(to)
+            || [from, to].iter().all(|&ty| self.types.as_slice(ty).is_none())
+        {
+            return None;
+        }
+        let is_pointer = matches!(self.types.kind(from), Kind::Pointer { .. } | Kind::Prim(Prim::I32));
+        Some(match (self.soa_behind(from), self.soa_behind(to)) {
+            (Some((a, p)), Some((b, q))) if a == b && (q || !p) => Some(PROMOTED),
+            (None, Some(_)) if is_zero && is_pointer => Some(CONVERTED),
+            (Some(_), None) if self.types.as_prim(to) == Some(Prim::Bool) => Some(CONVERTED + 1),
+            _ => None,
+        })
+    }
+
     fn rank_of_types(&mut self, from: Ty, to: Ty, is_zero: bool) -> Option<u32> {
         if from == to || from == Types::ERROR || to == Types::ERROR {
             return Some(0);
+        }
+        if let Some(rank) = self.rank_of_slices(from, to, is_zero) {
+            return rank;
         }
         match (self.types.lanes(from), self.types.lanes(to)) {
             (None, Some(_)) => {

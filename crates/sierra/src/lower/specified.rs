@@ -1,6 +1,7 @@
 //! Types as they are written.
 
 use super::*;
+use crate::types::{Extent, MAX_LEAVES, MAX_NESTED};
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn specified(&mut self, specifier: &Specifier<'s>) -> Lowered<Ty> {
@@ -107,6 +108,7 @@ impl<'s> Lowerer<'s, '_> {
     pub(super) fn struct_fields(&mut self, fields: &[Declaration<'s>]) -> Lowered<Vec<Field>> {
         let mut found: Vec<Field> = Vec::new();
         let mut places: FxHashMap<&str, Span> = FxHashMap::default();
+        let (mut extent, mut is_reported) = (Extent::default(), false);
         for declaration in fields {
             let base = self.specified(&declaration.specifier)?;
             for (declarator, init) in &declaration.declared {
@@ -124,6 +126,17 @@ impl<'s> Lowerer<'s, '_> {
                 if let Some(before) = places.insert(name.text, name.span) {
                     return Err(Box::new(sierra_name::twice(name.span, name.text, before)));
                 }
+                let with_it = self.types.with_field(extent, ty);
+                let ty = if with_it.is_too_large() {
+                    // The struct goes on without it: what has the struct as a part reports nothing more.
+                    if !std::mem::replace(&mut is_reported, true) {
+                        self.sink.push(sierra_type::too_large(declarator.span, MAX_NESTED, MAX_LEAVES));
+                    }
+                    Types::ERROR
+                } else {
+                    extent = with_it;
+                    ty
+                };
                 found.push(Field { name: name.text.into(), ty, is_bound: declarator.rates.is_bound });
             }
         }
@@ -150,7 +163,7 @@ impl<'s> Lowerer<'s, '_> {
                 next = self.constant_int(value)?;
             }
             if i32::try_from(next).is_err() {
-                return Err(Box::new(sierra_syntax::literal(name.span, name.text, "`int`")));
+                return Err(Box::new(c_syntax::literal(name.span, name.text, "`int`")));
             }
             self.declare(*name, Entity::Constant(next, int))?;
             next += 1;
@@ -213,7 +226,7 @@ impl<'s> Lowerer<'s, '_> {
         varying: Option<&Expr<'s>>,
         span: Span,
     ) -> Lowered<Ty> {
-        let ty = self.types.pointer(to, is_const);
+        let ty = self.pointer_to(to, is_const);
         self.depth(ty, span)?;
         match varying {
             Some(n) => {

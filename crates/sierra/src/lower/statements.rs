@@ -13,14 +13,14 @@ impl<'s> Lowerer<'s, '_> {
         self.rest_is_cheap = outer;
     }
 
-    fn scoped(&mut self, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<()> {
+    pub(super) fn scoped(&mut self, lower: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<()> {
         self.scopes.push(FxHashMap::default());
         let done = lower(self);
         self.scopes.pop();
         done
     }
 
-    fn statement(&mut self, statement: &Statement<'s>) -> Lowered<()> {
+    pub(super) fn statement(&mut self, statement: &Statement<'s>) -> Lowered<()> {
         self.w.set_origin(statement.span);
         match &statement.kind {
             StatementKind::Empty => Ok(()),
@@ -47,8 +47,8 @@ impl<'s> Lowerer<'s, '_> {
             }),
             StatementKind::DoWhile(body, condition) => self.loop_statement(Some(condition), None, body, false),
             StatementKind::Switch(value, body) => self.within_switch(statement, |l| l.switch(value, body)),
-            StatementKind::Case(_) => Err(Box::new(sierra_syntax::misplaced(statement.span, "case", "`switch`"))),
-            StatementKind::Default => Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch`"))),
+            StatementKind::Case(_) => Err(Box::new(c_syntax::misplaced(statement.span, "case", "`switch`"))),
+            StatementKind::Default => Err(Box::new(c_syntax::misplaced(statement.span, "default", "`switch`"))),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
             StatementKind::Break | StatementKind::Continue => {
                 let is_break = matches!(statement.kind, StatementKind::Break);
@@ -127,7 +127,7 @@ impl<'s> Lowerer<'s, '_> {
             let val = match init {
                 Some(init) => self.initial_value(ty, init),
                 // Lanes that are not active at the first assignment are computed with, too.
-                None if self.is_ispc && self.is_anywhere_varying(ty) => Ok(self.zero(ty)),
+                None if (self.is_ispc || self.mode.is_some()) && self.is_anywhere_varying(ty) => Ok(self.zero(ty)),
                 None => {
                     let ir = self.types.ir(ty, self.w);
                     Ok(self.w.undef(ir))
@@ -198,7 +198,7 @@ impl<'s> Lowerer<'s, '_> {
             let (holds, lanes) = self.condition(condition);
             if let Some(n) = lanes {
                 if depth > MAX_ARMS {
-                    return Err(Box::new(sierra_syntax::too_deep(condition.span, MAX_ARMS)));
+                    return Err(Box::new(c_syntax::too_deep(condition.span, MAX_ARMS)));
                 }
                 // What follows is the other branch.
                 let rest = &arms[i + 1..];
@@ -272,10 +272,10 @@ impl<'s> Lowerer<'s, '_> {
         let around = if is_break { "loop or `switch`" } else { "loop" };
         let target = self.targets.iter().rev().find(|t| is_break || !t.is_switch);
         let Some(&target) = target else {
-            return Err(Box::new(sierra_syntax::misplaced(span, what, around)));
+            return Err(Box::new(c_syntax::misplaced(span, what, around)));
         };
         if is_break && (target.is_foreach || target.is_turn) {
-            return Err(Box::new(sierra_syntax::misplaced(span, what, "loop that lanes may leave")));
+            return Err(Box::new(c_syntax::misplaced(span, what, "loop that lanes may leave")));
         }
         let region = self.mode.map(|m| m.end);
         match (self.mode, target.continued) {
@@ -653,182 +653,8 @@ impl<'s> Lowerer<'s, '_> {
         }
     }
 
-    fn switch(&mut self, value: &Expr<'s>, body: &[Statement<'s>]) -> Lowered<()> {
-        let found = self.value(value)?;
-        if let Some((prim, Some(n))) = self.number_type(found.1) {
-            return self.switch_of_lanes((found.0, prim, n), body, value.span);
-        }
-        let Some(prim) = self.types.as_prim(found.1).filter(|p| !p.is_float()) else {
-            return Err(Box::new(sierra_type::mismatch(value.span, &self.types.show(found.1), "an integer")));
-        };
-        let prim = self.promoted(prim);
-        let ty = self.types.prim(prim);
-        let val = self.convert(found, ty, value.span)?;
-        let after = self.block("after");
-        // Where each label leads to, in their order.
-        let mut labels = Vec::new();
-        let mut default = after;
-        let mut seen = FxHashMap::default();
-        for statement in body {
-            match &statement.kind {
-                StatementKind::Case(e) => {
-                    let n = self.constant_int(e)?;
-                    if seen.insert(n, ()).is_some() {
-                        return Err(Box::new(sierra_constant::twice(e.span, n)));
-                    }
-                    let k = self.block("case");
-                    labels.push((statement.span, k));
-                    let expected = self.w.lit_prim(prim, prim.normalize(n as u64));
-                    self.w.set_origin(e.span);
-                    let is_equal = self.w.op(Op::Eq, &[val, expected]);
-                    let rest = self.block("else");
-                    self.branch(is_equal, k, rest);
-                    self.go_on_in(rest);
-                }
-                StatementKind::Default if default == after => {
-                    default = self.block("default");
-                    labels.push((statement.span, default));
-                }
-                StatementKind::Default => {
-                    return Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch` without one")));
-                }
-                _ => {}
-            }
-        }
-        self.jump(default, &[]);
-        let region = self.mode.map(|m| m.end);
-        self.targets.push(Targets {
-            after,
-            next: None,
-            is_switch: true,
-            is_of_lanes: false,
-            region,
-            continued: None,
-            is_foreach: false,
-            is_turn: false,
-        });
-        let mut labels = labels.into_iter();
-        let done = self.scoped(|l| {
-            for statement in body {
-                if matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default) {
-                    let Some((_, k)) = labels.next() else { break };
-                    l.jump(k, &[]);
-                    l.go_on_in(k);
-                } else {
-                    let done = l.statement(statement);
-                    l.report(done);
-                }
-            }
-            Ok(())
-        });
-        self.targets.pop();
-        self.jump(after, &[]);
-        self.go_on_in(after);
-        done
-    }
-
-    /// A `switch` of a value with lanes: from label to label, the lanes run that have come to one so far.
-    fn switch_of_lanes(&mut self, (val, prim, n): (Val, Prim, u32), body: &[Statement<'s>], span: Span) -> Lowered<()> {
-        if prim.is_float() {
-            let ty = self.numbers(prim, Some(n));
-            return Err(Box::new(sierra_type::mismatch(span, &self.types.show(ty), "an integer")));
-        }
-        self.same_mode(n, span)?;
-        let found = self.numbers(prim, Some(n));
-        let prim = self.promoted(prim);
-        let (wide, lane) = (self.numbers(prim, Some(n)), self.types.prim(prim));
-        let val = self.convert((val, found), wide, span)?;
-        let entry = self.current_mask(n, span)?;
-        // The lanes of each label; those of `default` are the rest.
-        let mut labels = Vec::new();
-        let mut rest = entry;
-        let mut seen: FxHashSet<i64> = FxHashSet::default();
-        let mut default = None;
-        for statement in body {
-            match &statement.kind {
-                StatementKind::Case(e) => {
-                    let number = self.constant_int(e)?;
-                    if !seen.insert(number) {
-                        return Err(Box::new(sierra_constant::twice(e.span, number)));
-                    }
-                    let expected = self.w.lit_prim(prim, prim.normalize(number as u64));
-                    let expected = self.broadcast(expected, lane, wide);
-                    self.w.set_origin(e.span);
-                    let is_equal = self.w.op(Op::Eq, &[val, expected]);
-                    let is_equal = self.mask_of_bools(is_equal);
-                    labels.push(self.w.op(Op::And, &[entry, is_equal]));
-                    let others = self.other_lanes(is_equal);
-                    rest = self.w.op(Op::And, &[rest, others]);
-                }
-                StatementKind::Default if default.is_some() => {
-                    return Err(Box::new(sierra_syntax::misplaced(statement.span, "default", "`switch` without one")));
-                }
-                StatementKind::Default => {
-                    default = Some(labels.len());
-                    labels.push(entry);
-                }
-                _ => {}
-            }
-        }
-        if let Some(default) = default {
-            labels[default] = rest;
-        }
-        let none = self.all_lanes(n, false);
-        let mask = self.slot(none);
-        let after = self.block("after");
-        let blocks: Vec<Cont> = labels.iter().map(|_| self.block("case")).chain([after]).collect();
-        let outer = self.mode.replace(lanes::Mode { n, mask, end: blocks[0], is_implicit: false, has_left: false });
-        let region = Some(after);
-        self.targets.push(Targets {
-            after,
-            next: None,
-            is_switch: true,
-            is_of_lanes: true,
-            region,
-            continued: None,
-            is_foreach: false,
-            is_turn: false,
-        });
-        // What stands before the first label never runs.
-        self.jump(blocks[0], &[]);
-        let mut at = 0;
-        let done = self.scoped(|l| {
-            for statement in body {
-                if !matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default) {
-                    let done = l.statement(statement);
-                    l.report(done);
-                    continue;
-                }
-                l.jump(blocks[at], &[]);
-                l.go_on_in(blocks[at]);
-                let active = l.load(mask, statement.span)?;
-                let active = l.w.op(Op::Or, &[active, labels[at]]);
-                l.store(mask, active, statement.span)?;
-                at += 1;
-                if let Some(mode) = &mut l.mode {
-                    mode.end = blocks[at];
-                }
-                let any = l.any_of(active);
-                let inner = l.block("lanes");
-                l.branch(any, inner, blocks[at]);
-                l.go_on_in(inner);
-            }
-            Ok(())
-        });
-        self.targets.pop();
-        let has_left = self.mode.is_some_and(|m| m.has_left);
-        self.mode = outer;
-        self.jump(after, &[]);
-        self.go_on_in(after);
-        done?;
-        if has_left {
-            self.without_gone_lanes(span)?;
-        }
-        self.go_on_with_lanes(span)
-    }
-
     /// Takes the lanes out of the current mask that have returned, or gone on with the next round of the loop around.
-    fn without_gone_lanes(&mut self, span: Span) -> Lowered<()> {
+    pub(super) fn without_gone_lanes(&mut self, span: Span) -> Lowered<()> {
         let Some(mode) = self.mode else { return Ok(()) };
         let continued = self.targets.iter().rev().find(|t| !t.is_switch).and_then(|t| t.continued);
         for gone in [self.returned.map(|r| r.mask), continued].into_iter().flatten() {

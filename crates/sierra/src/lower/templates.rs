@@ -394,13 +394,19 @@ impl<'s> Lowerer<'s, '_> {
             }
         }
         if let Some(e) = &specifier.varying {
-            let Some(n) = self.types.lanes(ty) else { return true };
-            if let ExprKind::Name(name) = e.kind
-                && !bind(bound, number(name), Arg::Value(n.into()))
-            {
-                return false;
+            match self.types.lanes(ty) {
+                Some(n) => {
+                    if let ExprKind::Name(name) = e.kind
+                        && !bind(bound, number(name), Arg::Value(n.into()))
+                    {
+                        return false;
+                    }
+                    ty = self.types.lane(ty);
+                }
+                // A value without lanes becomes one with those of a gang.
+                None if self.is_ispc => {}
+                None => return true,
             }
-            ty = self.types.lane(ty);
         }
         let SpecifierKind::Named(name, args) = &specifier.kind else { return true };
         if args.is_empty() {

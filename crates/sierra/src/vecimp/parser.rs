@@ -15,10 +15,11 @@
 //! Expressions are C's: names, literals, calls, `{a, b}`, and the operators of [`Operator`].
 
 use super::syntax::*;
-use crate::diagnostics::{sierra_lanes, sierra_name, sierra_syntax, sierra_type};
-use crate::lexer::{Kind, Token, tokens};
+use crate::diagnostics::{sierra_lanes, sierra_name, sierra_type};
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Sink, Span};
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::lexer::{Kind, Token, tokens};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -98,7 +99,7 @@ impl<'s> Parser<'s> {
 
     fn unexpected<T>(&self, expected: &str) -> Parsed<T> {
         let token = self.token();
-        Err(Box::new(sierra_syntax::unexpected(token.span, token.text, expected)))
+        Err(Box::new(c_syntax::unexpected(token.span, token.text, expected)))
     }
 
     /// From the beginning of a token to the end of the last one.
@@ -110,7 +111,7 @@ impl<'s> Parser<'s> {
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Box::new(sierra_syntax::too_deep(self.token().span, MAX_DEPTH)));
+            return Err(Box::new(c_syntax::too_deep(self.token().span, MAX_DEPTH)));
         }
         let parsed = parse(self);
         self.depth -= 1;
@@ -139,7 +140,7 @@ impl<'s> Parser<'s> {
                 let expected = format!("`{}`", ty.ty().show());
                 return Err(Box::new(sierra_type::mismatch(value.span, &found.ty().show(), &expected)));
             }
-            None => return Err(Box::new(sierra_syntax::unexpected(value.span, "an expression", "a literal"))),
+            None => return Err(Box::new(c_syntax::unexpected(value.span, "an expression", "a literal"))),
         }
         self.expect(";")?;
         if let Some(before) = self.constants.insert(text, value) {
@@ -307,7 +308,7 @@ impl<'s> Parser<'s> {
     fn made(&self, kind: ExprKind, start: Span, depth: u32) -> Parsed<Deep> {
         let span = self.since(start);
         if depth > MAX_DEPTH {
-            return Err(Box::new(sierra_syntax::too_deep(span, MAX_DEPTH)));
+            return Err(Box::new(c_syntax::too_deep(span, MAX_DEPTH)));
         }
         Ok((Expr { kind, span }, depth))
     }
@@ -347,7 +348,7 @@ impl<'s> Parser<'s> {
     fn number(&mut self, start: Span, is_negative: bool) -> Parsed<Deep> {
         let token = self.token();
         self.pos += 1;
-        let wrong = |what| Err(Box::new(sierra_syntax::literal(token.span, token.text, what)));
+        let wrong = |what| Err(Box::new(c_syntax::literal(token.span, token.text, what)));
         let (value, text): (Value, Rc<str>) = if token.kind == Kind::Int {
             let Ok(n) = token.text.parse::<i64>() else { return wrong("`int`") };
             let Ok(n) = i32::try_from(if is_negative { -n } else { n }) else { return wrong("`int`") };

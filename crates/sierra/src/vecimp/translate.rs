@@ -4,8 +4,8 @@
 //! another function, which prints its value.
 
 use super::syntax::{self as vecimp, Callee, Declared, Element, End, ExprKind as V, HeadKind, Operator, Value};
-use crate::syntax::*;
 use nyala_base::Span;
+use nyala_c_syntax::syntax::*;
 use nyala_ir::Prim;
 use rustc_hash::FxHashMap;
 
@@ -56,12 +56,13 @@ fn entry<'s>(span: Span) -> Item<'s> {
         specifier: specifier(Declared { element: Element::Int, length: None }, span),
         declarator: Declarator { params: Some(Vec::new()), ..named(Name { text: "main", span }) },
         body: vec![
-            Statement { kind: StatementKind::Value(printed), span },
-            Statement { kind: StatementKind::Return(Some(result)), span },
+            Statement { labels: Vec::new(), kind: StatementKind::Value(printed), span },
+            Statement { labels: Vec::new(), kind: StatementKind::Return(Some(result)), span },
         ],
         has_lanes: false,
         has_jumps: false,
         has_tasks: false,
+        has_alloca: false,
         end: span,
     }))
 }
@@ -108,6 +109,7 @@ impl<'p> Translator<'p> {
             has_lanes: true,
             has_jumps: false,
             has_tasks: false,
+            has_alloca: false,
             end: f.name.span,
         }))
     }
@@ -115,16 +117,16 @@ impl<'p> Translator<'p> {
     fn statements(&mut self, s: &'p vecimp::Statement) -> Vec<Statement<'p>> {
         let mut found = Vec::new();
         for head in &s.heads {
-            found.push(Statement { kind: self.statement(&head.kind, head.span), span: head.span });
+            found.push(Statement { labels: Vec::new(), kind: self.statement(&head.kind, head.span), span: head.span });
         }
         if let End::Return(e) = &s.end {
-            found.push(Statement { kind: StatementKind::Return(Some(self.expr(e))), span: e.span });
+            found.push(Statement { labels: Vec::new(), kind: StatementKind::Return(Some(self.expr(e))), span: e.span });
         }
         found
     }
 
     fn block(&mut self, s: &'p vecimp::Statement, span: Span) -> Box<Statement<'p>> {
-        Box::new(Statement { kind: StatementKind::Block(self.statements(s)), span })
+        Box::new(Statement { labels: Vec::new(), kind: StatementKind::Block(self.statements(s)), span })
     }
 
     fn statement(&mut self, kind: &'p HeadKind, span: Span) -> StatementKind<'p> {

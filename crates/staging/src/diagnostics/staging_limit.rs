@@ -35,6 +35,13 @@ pub fn steps(span: Span, limit: u64) -> Diagnostic {
         .hint(MORE)
 }
 
+/// Before anything is executed.
+pub fn variables(span: Span) -> Diagnostic {
+    Diagnostic::error("staging-limit", span, "the statements behind this use too many variables")
+        .hint("keep variables in arrays, or write several functions")
+        .hint("`--pe-budget N` multiplies the limit")
+}
+
 pub fn size(span: Span) -> Diagnostic {
     Diagnostic::error("staging-limit", span, "staging made too much code")
         .label("was to be executed next")

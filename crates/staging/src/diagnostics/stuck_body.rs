@@ -56,6 +56,12 @@ pub fn never(span: Span) -> Diagnostic {
         .hint("stage it on what a call of a function around it binds")
 }
 
+/// Its stage is ⊥.
+pub fn staged_on_never(span: Span) -> Diagnostic {
+    Diagnostic::error("stuck-body", span, "this never runs: its stage is `never`, written here or passed by a caller")
+        .hint("write or pass what is true at some time: the name of a function, a value or a stage")
+}
+
 pub fn not_callable(span: Span) -> Diagnostic {
     Diagnostic::error("stuck-body", span, "what is called is no function of that many arguments")
 }

@@ -3,7 +3,8 @@
 //! Separate from their translation. Functions that mention each other, through others or not, are one group: the strongly connected
 //! components of the graph of mentions, by Tarjan's algorithm. Where all mention earlier ones only, the order is that of the file.
 
-use crate::c::{Expr, ExprKind, Function, FunctionBody, Statement, StatementKind};
+use crate::c::{Expr, ExprKind, Function, FunctionBody, PostfixKind, Statement, StatementKind};
+use nyala_c_syntax::syntax::Init;
 use rustc_hash::FxHashMap;
 
 /// Groups of functions by their indices, each in the order of the file.
@@ -92,16 +93,24 @@ fn mentioned(function: &Function, idx: &FxHashMap<&str, usize>) -> Vec<usize> {
         while let Some(expr) = exprs.pop() {
             match &expr.kind {
                 ExprKind::Name(name) => note(name),
-                ExprKind::Negate(inner)
-                | ExprKind::Not(inner)
-                | ExprKind::Cast(_, inner)
-                | ExprKind::Member(inner, _) => exprs.push(inner),
+                ExprKind::Unary(_, inner) | ExprKind::Cast(_, inner) => exprs.push(inner),
                 ExprKind::Chain(first, rest) => exprs.extend([&**first].into_iter().chain(rest.iter().map(|r| &r.1))),
                 ExprKind::Choose(parts) => exprs.extend(parts.iter()),
-                ExprKind::Call(callee, args) => exprs.extend([&**callee].into_iter().chain(args)),
-                ExprKind::Index(array, idx) => exprs.extend([&**array, &**idx]),
-                ExprKind::Array(elements) => exprs.extend(elements),
-                ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Text(_) | ExprKind::Bool(_) | ExprKind::Star => (),
+                ExprKind::List(values) | ExprKind::Logic(_, values) => exprs.extend(values),
+                ExprKind::Literal(_, init) => {
+                    exprs.extend(if let Init::Value(list) = &**init { Some(list) } else { None })
+                }
+                ExprKind::Postfix(of, rest) => {
+                    exprs.push(of);
+                    for postfix in rest {
+                        match &postfix.kind {
+                            PostfixKind::Call(args) => exprs.extend(args),
+                            PostfixKind::Index(idx) => exprs.push(idx),
+                            _ => (),
+                        }
+                    }
+                }
+                _ => (),
             }
         }
     }

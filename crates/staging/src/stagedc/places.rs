@@ -42,7 +42,7 @@ pub(super) fn is_struct(ty: Type) -> bool {
 pub(super) fn written(expr: &Expr) -> String {
     let mut text = String::new();
     let mut of = expr;
-    while let ExprKind::Member(inner, name) = &of.kind {
+    while let Some((inner, PostfixKind::Field(name))) = of.behind() {
         text = format!(".{}{text}", name.text);
         of = inner;
     }
@@ -179,7 +179,7 @@ impl<'s> Translator<'s> {
     pub(super) fn variable(&mut self, expr: &Expr<'s>) -> Done<Option<(Type, usize)>> {
         let mut fields = Vec::new();
         let mut of = expr;
-        while let ExprKind::Member(inner, name) = &of.kind {
+        while let Some((inner, PostfixKind::Field(name))) = of.behind() {
             fields.push(*name);
             of = inner;
         }
@@ -212,14 +212,22 @@ impl<'s> Translator<'s> {
         if let Some((ty, first)) = self.variable(expr)? {
             return Ok(Place::Local { ty, first });
         }
-        match &expr.kind {
-            ExprKind::Index(array, idx) => {
-                let (array, idx) = self.element(array, idx)?;
+        match expr.behind() {
+            Some((array, PostfixKind::Index(idx))) => {
+                let array = self.pointer(array)?;
+                let idx = self.value(idx, INT, "t")?;
                 let ty = Type { pointers: array.ty.pointers - 1, ..array.ty };
                 Ok(Place::Element { array, idx, ty, leaf: 0 })
             }
-            ExprKind::Member(of, name) => {
-                let place = self.place(of)?;
+            Some((of, kind @ (PostfixKind::Field(name) | PostfixKind::Arrow(name)))) => {
+                let place = if matches!(kind, PostfixKind::Field(_)) {
+                    self.place(of)?
+                } else {
+                    let array = self.pointer(of)?;
+                    let idx = self.literal(Const::Int(0), INT, None, of.span);
+                    let ty = Type { pointers: array.ty.pointers - 1, ..array.ty };
+                    Place::Element { array, idx, ty, leaf: 0 }
+                };
                 let (ty, at) = self.field(place.ty(), *name)?;
                 Ok(match place {
                     Place::Local { first, .. } => Place::Local { ty, first: first + at },

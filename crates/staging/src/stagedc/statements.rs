@@ -3,6 +3,7 @@
 //! Separate, since only here control is split and joined; the header of [`stagedc`](super) has the rules.
 
 use super::places::Place;
+use super::values::is_computed;
 use super::*;
 use nyala_base::Span;
 use rustc_hash::FxHashSet;
@@ -170,7 +171,7 @@ impl<'s> Translator<'s> {
 
     /// A stage is what it is called for, without waiting, but for its label.
     pub(super) fn declared_stage(&mut self, expr: &Expr<'s>, name: &str, has_label: bool) -> Done<Value> {
-        if matches!(expr.kind, ExprKind::Choose(_) | ExprKind::Call(..)) {
+        if is_computed(expr) {
             return Ok(self.value(expr, STAGE, name)?.value);
         }
         let mut stage = self.stage(expr)?;
@@ -180,7 +181,7 @@ impl<'s> Translator<'s> {
         Ok(self.stage_value(stage, expr.span))
     }
 
-    pub(super) fn assign(&mut self, target: &Expr<'s>, op: Option<Op>, value: &Expr<'s>, span: Span) -> Done<()> {
+    pub(super) fn assign(&mut self, target: &Expr<'s>, op: Option<Binary>, value: &Expr<'s>, span: Span) -> Done<()> {
         match self.place(target)? {
             Place::Local { ty, first } => {
                 if ty == STAGE {
@@ -217,7 +218,7 @@ impl<'s> Translator<'s> {
     }
 
     /// What is at a place, changed by an operator.
-    fn updated(&mut self, place: Place, op: Op, value: &Expr<'s>, name: &str, target: &Expr<'s>) -> Done<Operand> {
+    fn updated(&mut self, place: Place, op: Binary, value: &Expr<'s>, name: &str, target: &Expr<'s>) -> Done<Operand> {
         let (ty, operands) = self.load(place, "t", target)?;
         let left = self.one(ty, operands, target.span)?;
         let right = self.expr(value, "t")?;
@@ -227,7 +228,7 @@ impl<'s> Translator<'s> {
 
     /// Stores the elements of an array in braces.
     fn fill(&mut self, array: Operand, element: Type, value: &Expr<'s>) -> Done<()> {
-        let ExprKind::Array(elements) = &value.kind else { return self.fault(staging_syntax::no_array(value.span)) };
+        let ExprKind::List(elements) = &value.kind else { return self.fault(staging_syntax::no_array(value.span)) };
         for (i, expr) in elements.iter().enumerate() {
             let operands = self.values(expr, element, "t")?;
             self.store(array, Value::Const(Const::Int(i as i32)), 0, &operands, expr.span);
@@ -570,7 +571,7 @@ fn assigned<'s>(statement: &Statement<'s>, names: &mut FxHashSet<&'s str>) {
     while let Some(statement) = work.pop() {
         if let StatementKind::Assign(target, ..) = &statement.kind {
             let mut of = target;
-            while let ExprKind::Member(inner, _) = &of.kind {
+            while let Some((inner, PostfixKind::Field(_))) = of.behind() {
                 of = inner;
             }
             if let ExprKind::Name(name) = of.kind {

@@ -4,8 +4,11 @@
 
 use super::places::{is_struct, written};
 use super::*;
-use crate::lexer::text as text_bytes;
+use crate::c::{NO_BITS, STATEMENTS};
 use nyala_base::Span;
+use nyala_c_syntax::diagnostics::c_syntax;
+use nyala_c_syntax::lexer::{integer, unquoted};
+use nyala_c_syntax::syntax::{Init, TypeName};
 
 /// A label nests at most this deep.
 const MAX_LABEL: u32 = 100;
@@ -24,7 +27,7 @@ impl<'s> Translator<'s> {
 
     pub(super) fn stage(&mut self, expr: &Expr<'s>) -> Done<Stage> {
         let node = match &expr.kind {
-            ExprKind::Star => return Ok(self.flow.last),
+            ExprKind::Name("*") => return Ok(self.flow.last),
             ExprKind::Name("always") => return Ok(self.always()),
             ExprKind::Name("never") => return Ok(self.terms.stage(StageNode::Const(false))),
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => return Ok(self.always()),
@@ -35,15 +38,15 @@ impl<'s> Translator<'s> {
                     _ => self.stage_of_variable(expr),
                 };
             }
-            ExprKind::Member(..) => return self.stage_of_variable(expr),
-            ExprKind::Not(inner) => StageNode::Not(self.stage(inner)?),
+            ExprKind::Postfix(..) => return self.stage_of_variable(expr),
+            ExprKind::Unary(Unary::Not, inner) => StageNode::Not(self.stage(inner)?),
             ExprKind::Chain(first, rest) => {
                 let mut stage = self.stage(first)?;
                 for (op, operand) in rest {
                     let right = self.stage(operand)?;
                     stage = match op {
-                        Op::And => self.both(stage, right),
-                        Op::Or => self.terms.stage(StageNode::Or(stage, right)),
+                        Binary::And => self.both(stage, right),
+                        Binary::Or => self.terms.stage(StageNode::Or(stage, right)),
                         _ => return self.fault(staging_syntax::no_stage(expr.span)),
                     };
                     self.check_label(stage, operand.span)?;
@@ -83,9 +86,9 @@ impl<'s> Translator<'s> {
     pub(super) fn label_key(&self, labels: &[Expr<'s>], stage: Stage) -> Option<Vec<Var>> {
         fn stars(expr: &Expr) -> bool {
             match &expr.kind {
-                ExprKind::Star => true,
+                ExprKind::Name("*") => true,
                 ExprKind::Chain(first, rest) => stars(first) || rest.iter().any(|(_, e)| stars(e)),
-                ExprKind::Not(inner) => stars(inner),
+                ExprKind::Unary(_, inner) => stars(inner),
                 _ => false,
             }
         }
@@ -170,63 +173,55 @@ impl<'s> Translator<'s> {
         Ok([self.convert(a, greater, false, "t")?, self.convert(b, greater, false, "t")?])
     }
 
-    pub(super) fn binary(&mut self, op: Op, a: Operand, b: Operand, name: &str) -> Done<Operand> {
+    pub(super) fn binary(&mut self, op: Binary, a: Operand, b: Operand, name: &str) -> Done<Operand> {
         let span = a.span.to(b.span);
-        if a.ty.pointers > 0 && matches!(op, Op::Add | Op::Sub) {
+        if a.ty.pointers > 0 && matches!(op, Binary::Add | Binary::Sub) {
             if b.ty != INT {
                 return self.mismatch(b.span, b.ty, INT);
             }
             let by = match (op, b.value) {
-                (Op::Add, _) => b,
+                (Binary::Add, _) => b,
                 (_, Value::Const(Const::Int(i))) => self.literal(Const::Int(i.wrapping_neg()), INT, None, b.span),
                 _ => self.op(Prim::Neg, &[b.value], INT, "t", b.span),
             };
             return Ok(self.op(Prim::Shift, &[a.value, by.value], a.ty, name, span));
         }
         let prim = match op {
-            Op::Add => Prim::Add,
-            Op::Sub => Prim::Sub,
-            Op::Mul => Prim::Mul,
-            Op::Div => Prim::Div,
-            Op::Mod => Prim::Mod,
-            Op::Eq => Prim::Eq,
-            Op::Ne => Prim::Ne,
-            Op::Lt => Prim::Lt,
-            Op::Le => Prim::Le,
-            Op::Gt => Prim::Gt,
-            Op::Ge => Prim::Ge,
-            Op::AndThen => Prim::And,
-            Op::OrElse => Prim::Or,
-            Op::And | Op::Or => return self.fault(staging_syntax::stage_operator(span, op.name())),
-        };
-        let is_logic = matches!(prim, Prim::And | Prim::Or);
-        if is_logic || a.ty == BOOL && b.ty == BOOL && matches!(prim, Prim::Eq | Prim::Ne) {
-            for operand in [a, b] {
-                if operand.ty != BOOL {
-                    return self.mismatch(operand.span, operand.ty, BOOL);
-                }
+            Binary::Add => Prim::Add,
+            Binary::Sub => Prim::Sub,
+            Binary::Mul => Prim::Mul,
+            Binary::Div => Prim::Div,
+            Binary::Rem => Prim::Mod,
+            Binary::Eq => Prim::Eq,
+            Binary::Ne => Prim::Ne,
+            Binary::Lt => Prim::Lt,
+            Binary::Le => Prim::Le,
+            Binary::Gt => Prim::Gt,
+            Binary::Ge => Prim::Ge,
+            Binary::And | Binary::Or => return self.fault(staging_syntax::stage_operator(span, op.word())),
+            Binary::Xor | Binary::Shl | Binary::Shr => {
+                return self.fault(limitation::not_supported(span, "operators on bits", NO_BITS));
             }
+        };
+        if a.ty == BOOL && b.ty == BOOL && matches!(prim, Prim::Eq | Prim::Ne) {
             return Ok(self.op(prim, &[a.value, b.value], BOOL, name, span));
         }
         let [a, b] = self.balance(a, b)?;
         if prim == Prim::Mod && a.ty != INT {
             return self.mismatch(span, a.ty, INT);
         }
-        let is_arithmetic = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod);
-        Ok(self.op(prim, &[a.value, b.value], if is_arithmetic { a.ty } else { BOOL }, name, span))
+        Ok(self.op(prim, &[a.value, b.value], if is_comparison(op) { BOOL } else { a.ty }, name, span))
     }
 
     /// Whether the right operand of `&&` may be computed although the left one decides.
     pub(super) fn is_simple(expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
-            ExprKind::Negate(inner) | ExprKind::Not(inner) | ExprKind::Cast(_, inner) => Self::is_simple(inner),
+            ExprKind::Unary(_, inner) | ExprKind::Cast(_, inner) => Self::is_simple(inner),
             ExprKind::Chain(first, rest) => {
-                Self::is_simple(first)
-                    && rest.iter().all(|(op, e)| {
-                        Self::is_simple(e) && (op.is_comparison() || matches!(op, Op::AndThen | Op::OrElse))
-                    })
+                Self::is_simple(first) && rest.iter().all(|(op, e)| Self::is_simple(e) && is_comparison(*op))
             }
+            ExprKind::Logic(_, values) => values.iter().all(Self::is_simple),
             _ => false,
         }
     }
@@ -237,7 +232,7 @@ impl<'s> Translator<'s> {
         if !is_struct(expected) {
             return Ok(vec![self.value(expr, expected, name)?]);
         }
-        if let ExprKind::Array(elements) = &expr.kind {
+        if let ExprKind::List(elements) = &expr.kind {
             return self.in_braces(elements, expected, name, expr.span);
         }
         let (ty, operands) = match &expr.kind {
@@ -253,12 +248,12 @@ impl<'s> Translator<'s> {
     /// A value of a type that is no struct.
     pub(super) fn value(&mut self, expr: &Expr<'s>, expected: Type, name: &str) -> Done<Operand> {
         let span = expr.span;
-        if expected == STAGE && !matches!(expr.kind, ExprKind::Choose(_) | ExprKind::Call(..)) {
+        if expected == STAGE && !is_computed(expr) {
             let stage = self.stage(expr)?;
             let value = self.stage_value(stage, span);
             return Ok(Operand { value, ty: STAGE, span, exact: None, is_new: true });
         }
-        if let ExprKind::Array(elements) = &expr.kind {
+        if let ExprKind::List(elements) = &expr.kind {
             return self.array(elements, expected, span);
         }
         if let ExprKind::Choose(parts) = &expr.kind {
@@ -336,9 +331,9 @@ impl<'s> Translator<'s> {
         let mut consts = Vec::new();
         for (expr, &ty) in elements.iter().zip(types) {
             let is_literal = match &expr.kind {
-                ExprKind::Negate(inner) => matches!(inner.kind, ExprKind::Int(_) | ExprKind::Float(_)),
+                ExprKind::Unary(Unary::Negate, inner) => matches!(inner.kind, ExprKind::Int(_) | ExprKind::Float(_)),
                 ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
-                ExprKind::Array(fields) if is_struct(ty) => {
+                ExprKind::List(fields) if is_struct(ty) => {
                     let types = self.fields(ty);
                     self.arguments(expr.span, fields.len(), types.len())?;
                     consts.push(self.constants(fields, &types)?);
@@ -361,15 +356,22 @@ impl<'s> Translator<'s> {
     /// The leaves of a value, of whatever type.
     pub(super) fn parts(&mut self, expr: &Expr<'s>, name: &str) -> Done<(Type, Vec<Operand>)> {
         match &expr.kind {
-            ExprKind::Name(_) | ExprKind::Index(..) | ExprKind::Member(..) => {
-                let place = self.place(expr)?;
-                self.load(place, name, expr)
-            }
-            ExprKind::Call(callee, args) => self.call(callee, args, name, expr.span),
+            ExprKind::Name(_) | ExprKind::Postfix(..) => match expr.behind() {
+                Some((callee, PostfixKind::Call(args))) => self.call(callee, args, name, expr.span),
+                Some((_, PostfixKind::Increment | PostfixKind::Decrement)) => {
+                    self.fault(limitation::not_supported(expr.span, "assignments as values", STATEMENTS))
+                }
+                _ => {
+                    let place = self.place(expr)?;
+                    self.load(place, name, expr)
+                }
+            },
             ExprKind::Choose(parts) => self.choose(parts, None, name, expr.span),
-            ExprKind::Cast(ty, inner) if matches!(inner.kind, ExprKind::Array(_)) => {
-                self.check_ty(*ty, expr.span)?;
-                Ok((*ty, self.values(inner, *ty, name)?))
+            ExprKind::Literal(ty, init) => {
+                let Init::Value(list) = &**init else { unreachable!("Staged-C has lists as values") };
+                let ty = self.written_ty(ty)?;
+                self.check_ty(ty, expr.span)?;
+                Ok((ty, self.values(list, ty, name)?))
             }
             _ => {
                 let operand = self.expr(expr, name)?;
@@ -392,19 +394,23 @@ impl<'s> Translator<'s> {
     pub(super) fn expr(&mut self, expr: &Expr<'s>, name: &str) -> Done<Operand> {
         let span = expr.span;
         Ok(match &expr.kind {
-            ExprKind::Int(text) => match text.parse::<i32>() {
-                Ok(i) => self.literal(Const::Int(i), INT, Some(i.into()), span),
-                Err(_) => return self.fault(staging_syntax::number(span, text)),
-            },
-            ExprKind::Float(text) => match text.parse::<f64>() {
+            ExprKind::Int(text) => {
+                let (digits, radix, suffix) = integer(text);
+                match i32::from_str_radix(digits, radix) {
+                    Ok(i) if suffix.is_empty() => self.literal(Const::Int(i), INT, Some(i.into()), span),
+                    _ => return self.fault(staging_syntax::number(span, text)),
+                }
+            }
+            ExprKind::Float(text) => match text.strip_suffix('f').unwrap_or(text).parse::<f64>() {
                 Ok(f) if (f as f32).is_finite() => self.literal(Const::Float(f as f32), FLOAT, Some(f), span),
                 _ => return self.fault(staging_syntax::number(span, text)),
             },
             ExprKind::Bool(b) => self.literal(Const::Bool(*b), BOOL, None, span),
-            ExprKind::Star => return self.fault(staging_syntax::star(span)),
+            ExprKind::Name("*") => return self.fault(staging_syntax::star(span)),
             ExprKind::Text(_) => return self.fault(staging_syntax::text(span)),
-            ExprKind::Array(_) => return self.fault(staging_syntax::array(span)),
-            ExprKind::Negate(inner) => {
+            ExprKind::List(_) => return self.fault(staging_syntax::array(span)),
+            ExprKind::Unary(Unary::Plus, inner) => self.expr(inner, name)?,
+            ExprKind::Unary(Unary::Negate, inner) => {
                 let operand = self.expr(inner, "t")?;
                 if !is_number(operand.ty) {
                     let shown = self.show(operand.ty);
@@ -416,53 +422,63 @@ impl<'s> Translator<'s> {
                     _ => self.op(Prim::Neg, &[operand.value], operand.ty, name, span),
                 }
             }
-            ExprKind::Not(inner) => {
+            ExprKind::Unary(Unary::Not, inner) => {
                 let operand = self.expr(inner, "t")?;
                 if operand.ty != BOOL {
                     return self.mismatch(operand.span, operand.ty, BOOL);
                 }
                 self.op(Prim::Not, &[operand.value], BOOL, name, span)
             }
-            ExprKind::Cast(ty, inner) if !matches!(inner.kind, ExprKind::Array(_)) => {
+            ExprKind::Cast(ty, inner) => {
+                let ty = self.written_ty(ty)?;
                 let operand = self.expr(inner, name)?;
-                Operand { exact: None, ..self.convert(operand, *ty, true, name)? }
+                Operand { exact: None, ..self.convert(operand, ty, true, name)? }
             }
             ExprKind::Chain(first, rest) => {
                 let mut left = self.expr(first, "t")?;
                 for (i, (op, operand)) in rest.iter().enumerate() {
                     let name = if i + 1 == rest.len() { name } else { "t" };
-                    left = match op {
-                        Op::AndThen | Op::OrElse if !Self::is_simple(operand) => {
-                            self.decide(*op == Op::AndThen, left, operand, name)?
-                        }
-                        _ => {
-                            let right = self.expr(operand, "t")?;
-                            self.binary(*op, left, right, name)?
-                        }
-                    };
+                    let right = self.expr(operand, "t")?;
+                    left = self.binary(*op, left, right, name)?;
                 }
                 left
             }
-            ExprKind::Name(_)
-            | ExprKind::Index(..)
-            | ExprKind::Member(..)
-            | ExprKind::Call(..)
-            | ExprKind::Choose(_)
-            | ExprKind::Cast(..) => {
+            ExprKind::Logic(is_or, values) => self.logic(*is_or, values, name)?,
+            ExprKind::Name(_) | ExprKind::Postfix(..) | ExprKind::Choose(_) | ExprKind::Literal(..) => {
                 let (ty, operands) = self.parts(expr, name)?;
                 self.one(ty, operands, span)?
+            }
+            kind => {
+                let (what, hint) = match kind {
+                    ExprKind::Unary(Unary::AddressOf, _) => {
+                        ("addresses of variables", "declare an array of one element")
+                    }
+                    ExprKind::Unary(Unary::Complement, _) => ("operators on bits", NO_BITS),
+                    ExprKind::Unary(..) | ExprKind::Assign(..) => ("assignments as values", STATEMENTS),
+                    ExprKind::Comma(_) => ("values in a row", STATEMENTS),
+                    ExprKind::Char(_) => ("characters", "write their numbers"),
+                    ExprKind::SizeOfType(_) | ExprKind::SizeOf(_) => ("sizes in bytes", "count elements"),
+                    _ => ("such values", "declare a variable or a function"),
+                };
+                return self.fault(limitation::not_supported(span, what, hint));
             }
         })
     }
 
-    pub(super) fn element(&mut self, array: &Expr<'s>, idx: &Expr<'s>) -> Done<(Operand, Operand)> {
+    /// A value that may have an index.
+    pub(super) fn pointer(&mut self, array: &Expr<'s>) -> Done<Operand> {
         let array = self.expr(array, "t")?;
         if array.ty.pointers == 0 {
             let shown = self.show(array.ty);
             return self.fault(staging_type::no_array(array.span, &shown));
         }
-        let idx = self.value(idx, INT, "t")?;
-        Ok((array, idx))
+        Ok(array)
+    }
+
+    /// The type of a conversion.
+    fn written_ty(&mut self, ty: &TypeName) -> Done<Type> {
+        let unit = self.unit;
+        unit.written(ty).or_else(|fault| self.fault(*fault))
     }
 
     pub(super) fn condition(&mut self, expr: &Expr<'s>) -> Done<Operand> {
@@ -471,6 +487,27 @@ impl<'s> Translator<'s> {
             return self.mismatch(operand.span, operand.ty, BOOL);
         }
         Ok(operand)
+    }
+
+    /// `||` in a row, or `&&`.
+    fn logic(&mut self, is_or: bool, values: &[Expr<'s>], name: &str) -> Done<Operand> {
+        let mut left = self.expr(&values[0], "t")?;
+        for (i, value) in values.iter().enumerate().skip(1) {
+            let name = if i + 1 == values.len() { name } else { "t" };
+            if !Self::is_simple(value) {
+                left = self.decide(!is_or, left, value, name)?;
+                continue;
+            }
+            let right = self.expr(value, "t")?;
+            for operand in [left, right] {
+                if operand.ty != BOOL {
+                    return self.mismatch(operand.span, operand.ty, BOOL);
+                }
+            }
+            let prim = if is_or { Prim::Or } else { Prim::And };
+            left = self.op(prim, &[left.value, right.value], BOOL, name, left.span.to(right.span));
+        }
+        Ok(left)
     }
 
     /// `a && b` and `a || b` where `b` is computed only if `a` does not decide.
@@ -716,8 +753,12 @@ impl<'s> Translator<'s> {
     /// Prints the arguments, numbers, `bool`s and texts.
     fn print(&mut self, args: &[Expr<'s>], span: Span) -> Done<Operand> {
         for arg in args {
-            let value = if let ExprKind::Text(text) = arg.kind {
-                Value::Const(Const::Text(self.terms.array(text_bytes(text))))
+            let value = if let ExprKind::Text(texts) = &arg.kind {
+                let Some(bytes) = texts.iter().map(|t| unquoted(t)).collect::<Option<Vec<_>>>() else {
+                    return self.fault(c_syntax::literal(arg.span, &texts.concat(), "text"));
+                };
+                let bytes = bytes.concat().into_iter().map(|b| Const::Int(b.into())).collect::<Vec<_>>();
+                Value::Const(Const::Text(self.terms.array(bytes)))
             } else {
                 let operand = self.expr(arg, "t")?;
                 if !is_number(operand.ty) && operand.ty != BOOL {
@@ -745,8 +786,11 @@ impl<'s> Translator<'s> {
     }
 }
 
-impl Op {
-    fn is_comparison(self) -> bool {
-        matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
-    }
+/// A stage that is one of two, or what a function returns.
+pub(super) fn is_computed(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Choose(_)) || matches!(expr.behind(), Some((_, PostfixKind::Call(_))))
+}
+
+fn is_comparison(op: Binary) -> bool {
+    matches!(op, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge)
 }

@@ -172,6 +172,30 @@ fn ten_thousand_bodies_stay_in_a_chain() {
     }
 }
 
+/// Each branch has all variables around it.
+#[test]
+fn too_many_variables_are_an_error() {
+    let program = |n: usize| {
+        let lines = |line: fn(usize) -> String| (0..n).map(line).collect::<String>();
+        let declared = lines(|i| format!("float x{i} = a[{i}];\n"));
+        let branches = lines(|i| format!("if (k > {i}) x{i} = 1.0;\n"));
+        let used = lines(|i| format!("s += x{i};\n"));
+        format!("float f(float* a, int k) {{\nfloat s = 0.0;\n{declared}{branches}{used}return s;\n}}\n")
+    };
+    let found = |n: usize| {
+        let mut sources = Sources::new();
+        let file = sources.add("t.stagedc", program(n));
+        let mut sink = Sink::default();
+        let programs = nyala_staging::read(&sources, &[file], &mut sink);
+        let read = programs.and_then(|mut programs| programs.pop()).expect("a program");
+        evaluate::evaluate(read, Limits { size: 2_000_000, ..Limits::default() }, &mut sink);
+        sink.diagnostics.iter().map(|d| d.render(&sources, false)).collect::<String>()
+    };
+    assert_eq!(found(100), "");
+    let said = found(1_000);
+    assert!(said.starts_with("error[staging-limit]: the statements behind this use too many variables\n"), "{said}");
+}
+
 /// Of this thread, where the system tells it: other load does not count.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -1,10 +1,11 @@
 //! `x bench rays`: `lib/ray` beside Embree, in turns, on one thread and on all: scenes and rays that `bench/rays/make.impala` computes once
 //! for all programs; then builders, and the hits of both, compared. Words after `rays`: names of scenes, instead of all; `avx2`, for both
 //! without wider instructions; `one`, for one thread only: `x bench "rays hall avx2 one"`. What is measured goes to standard output at
-//! once, and what is being done to standard error.
+//! once, and what is being done to standard error. Last come the sizes of some instances, and the times that they take to compile.
 
 use super::{in_some_turns, machine, output_of};
 use crate::{root, sh};
+use object::{Object, ObjectSection};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,19 @@ const KINDS: &[&str] = &["primary", "ao", "diffuse", "random"];
 const WAYS: [&str; 2] = ["one", "packet"];
 /// Those of ours alone: single rays with quantized nodes, trees by spatial splits, kernels that lose no ray.
 const OUR_WAYS: [&str; 5] = ["small", "split_one", "split_packet", "robust_one", "robust_packet"];
+
+/// The instances of `bench/rays/instances.impala`, from 1 on.
+const INSTANCES: [&str; 9] = [
+    "single, arity 2",
+    "single, arity 8",
+    "single, arity 8, any hit",
+    "single, arity 8, watertight",
+    "single, arity 8, quantized",
+    "single, arity 16",
+    "packet of 16, arity 8",
+    "packet of 16, arity 8, watertight, parts",
+    "packet of 16, arity 16",
+];
 
 /// What is measured, and how.
 struct Plan {
@@ -145,6 +159,7 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
         let compared = plan.our_command(&plan.ours, scene, 1).arg("hits").output().map_err(|e| e.to_string())?;
         put(&mut text, &String::from_utf8_lossy(&compared.stdout));
     }
+    put(&mut text, &instances(&plan)?);
     put(&mut text, &format!("  {}\n\n", version.lines().next().unwrap_or("")));
     Ok(text)
 }
@@ -207,7 +222,20 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
         ("Embree, low", peer("low")),
         ("Embree, high", peer("high")),
     ];
-    let columns = ["sah", "fast", "split", "refit", "sah_cost", "fast_cost", "split_cost", "medium", "low", "high"];
+    let columns = [
+        "sah",
+        "fast",
+        "linear",
+        "split",
+        "refit",
+        "sah_cost",
+        "fast_cost",
+        "linear_cost",
+        "split_cost",
+        "medium",
+        "low",
+        "high",
+    ];
     let names = columns.map(|c| format!("{scene}_{c}"));
     let workloads = names.each_ref().map(|name| (name.as_str(), ()));
     let tell = |turn: usize, name: &str| {
@@ -219,12 +247,14 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
     };
     let ms = |program: usize, column: &str| of(program, column) / 1e6;
     Ok(format!(
-        "  {scene} built in ms, {threads} threads: SAH {:.1} (cost {:.2}), merged {:.1} (cost {:.2}), spatial splits {:.1} (cost {:.2}), \
+        "  {scene} built in ms, {threads} threads: SAH {:.1} (cost {:.2}), merged {:.1} (cost {:.2}), linear {:.1} (cost {:.2}), spatial splits {:.1} (cost {:.2}), \
          refitted {:.1}; Embree {:.1}, by Morton codes {:.1}, spatial splits {:.1}\n",
         ms(0, "sah"),
         of(0, "sah_cost"),
         ms(0, "fast"),
         of(0, "fast_cost"),
+        ms(0, "linear"),
+        of(0, "linear_cost"),
         ms(0, "split"),
         of(0, "split_cost"),
         ms(0, "refit"),
@@ -232,6 +262,35 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
         ms(2, "low"),
         ms(3, "high"),
     ))
+}
+
+/// The bytes of machine code of each instance, and the time that its compilation takes beyond that of a program without one.
+fn instances(plan: &Plan) -> Result<String, String> {
+    plan.tell("compiling instances");
+    let object = plan.out.join("instance.o");
+    let mut times = [f64::INFINITY; INSTANCES.len() + 1];
+    let mut sizes = [0; INSTANCES.len() + 1];
+    for _ in 0..RUNS {
+        for (i, (time, size)) in times.iter_mut().zip(&mut sizes).enumerate() {
+            let mut command = Command::new(nyala()?);
+            command.args(["build", "--no-cache", "--kind", "obj", "-D", &format!("INSTANCE={i}"), "-o"]).arg(&object);
+            command.arg(root().join("bench/rays/instances.impala")).stderr(Stdio::null());
+            if plan.is_avx2 {
+                command.args(["--cpu", "x86-64-v3"]);
+            }
+            let start = Instant::now();
+            sh(&mut command)?;
+            *time = time.min(start.elapsed().as_secs_f64());
+            let bytes = std::fs::read(&object).map_err(|e| format!("{}: {e}", object.display()))?;
+            let file = object::File::parse(&*bytes).map_err(|e| format!("{}: {e}", object.display()))?;
+            *size = file.sections().filter(|s| s.kind() == object::SectionKind::Text).map(|s| s.size()).sum::<u64>();
+        }
+    }
+    let mut text = String::from("  instances: bytes of machine code, seconds to compile, least of all runs\n");
+    for ((name, time), size) in INSTANCES.iter().zip(&times[1..]).zip(&sizes[1..]) {
+        let _ = writeln!(text, "    {name}: {size}, {:.2}", time - times[0]);
+    }
+    Ok(text)
 }
 
 /// Embree's library, which Python's package has beside its own.

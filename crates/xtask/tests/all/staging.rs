@@ -417,6 +417,10 @@ fn faults_are_reported_where_they_are() {
             "{code}: {said}"
         );
     }
+    // The caller has to pass another stage.
+    let text = "void f(float* a, stage s) {\n  @s: a[0] = 1.0;\n}\nvoid g(float* a) = f<a, never>;\n";
+    let said = stderr(&run(&["check"], &file(&folder, "never.stagedc", text)));
+    assert!(said.contains("its stage is `never`") && said.contains("never.stagedc:2:7\n"), "{said}");
     // Forms of a program that only Impala's have.
     let program = file(&folder, "power.deepcps", POWER);
     for args in [&["emit", "--stage", "ast"][..], &["build", "--kind", "header", "-o", "power.h"]] {

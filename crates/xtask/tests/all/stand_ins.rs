@@ -1,5 +1,5 @@
-//! The runtime's part of CUDA, HSA and Level Zero without a GPU: a stand-in for each driver, in `driver`, prints what it is asked for, and
-//! fails as it is told. The code of the kernels is what the compiler makes for real drivers.
+//! The runtime's part of CUDA, HSA, Level Zero, OpenCL and Vulkan without a GPU: a stand-in for each driver, in `driver`, prints what it is asked
+//! for, and fails as it is told. The code of the kernels is what the compiler makes for real drivers.
 
 use crate::common::{Folder, RunToEnd, command, root, skip};
 use std::path::Path;
@@ -202,8 +202,34 @@ fn @barrier() -> () { wait(1u) }",
     ],
 };
 
+const VULKAN: StandIn = StandIn {
+    source: "vulkan.c",
+    libraries: &["libvulkan.so.1"],
+    fault: "FAKE_VULKAN",
+    variables: &[],
+    number: "6",
+    launch: "vulkan",
+    functions: LEVEL_ZERO.functions,
+    runs: &[
+        (
+            "",
+            0,
+            &[
+                "device with 3 queues\ncompile\nlaunch main_kernel: 2 2 1 blocks of 64 1 1: 1 host + 0 device + 0 1 0 7 -5, queue 0\n",
+                "4\n1\n",
+            ],
+            &[],
+        ),
+        ("no-device", 1, &[], &["platform 6, Vulkan, is not there", "no driver has a device"]),
+        ("init", 1, &[], &["platform 6, Vulkan, is not there", "no driver of a device is installed"]),
+        ("memory", 1, &[], &["anydsl_alloc: cannot allocate 400 bytes: "]),
+        ("load", 1, &[], &["kernel `main_kernel`: the driver cannot compile its code: "]),
+        ("kernel", 1, &["launch main_kernel: "], &["anydsl_synchronize: a kernel failed: "]),
+    ],
+};
+
 /// Output of a stand-in that a correct runtime never causes.
-const WRONG: &[&str] = &["header", "packet", "twice", "deadlock"];
+const WRONG: &[&str] = &["header", "packet", "twice", "deadlock", "wrong: "];
 
 impl StandIn {
     /// Makes libraries and program in a folder. `None` if there is no C compiler.
@@ -301,6 +327,161 @@ fn level_zero() {
     LEVEL_ZERO.test();
 }
 
+#[test]
+fn vulkan() {
+    VULKAN.test();
+}
+
+/// Queues of a program are the driver's, in turn. What does not wait for each other may run in any order, in which the stand-in begins
+/// with the last queue; where queues share one of the driver, all runs in order.
+#[test]
+fn queues_of_vulkan() {
+    let folder = Folder::new("queues of vulkan");
+    if VULKAN.make(&folder).is_none() {
+        skip("a C compiler");
+        return;
+    }
+    let program = "use std::device::*;
+fn a(q: Device, x: &mut [i32]) -> () { for i in q.range(0, 200) { x(i) = 1 } }
+fn b(q: Device, x: &mut [i32]) -> () { for i in q.range(0, 456) { x(i) = 2 } }
+fn c(q: Device, x: &mut [i32]) -> () { for i in q.range(0, 712) { x(i) = 3 } }
+fn d(q: Device, x: &mut [i32]) -> () { for i in q.range(0, 968) { x(i) = 4 } }
+fn e(q: Device, x: &mut [i32]) -> () { for i in q.range(0, 1224) { x(i) = 5 } }
+fn main() -> () {
+    let gpu = vulkan(0);
+    let x = gpu.buffer[i32](1224);
+    let y = gpu.buffer[i32](1224);
+    let (p, q, r) = (gpu.new_queue(), gpu.new_queue(), gpu.new_queue());
+    let start = p.record();
+    a(p, x.data);
+    let a_is_over = p.record();
+    b(q, y.data);
+    q.follow(a_is_over);
+    c(q, x.data);
+    d(r, y.data);
+    print_string(if a_is_over.is_over() { \"over\\n\" } else { \"under way\\n\" });
+    a_is_over.free();
+    // Nothing was sent off since the queue followed.
+    let c_is_over = q.record();
+    r.follow(c_is_over);
+    c_is_over.free();
+    r.wait();
+    print_string(\"waited\\n\");
+    let end = p.record();
+    e(gpu, x.data);
+    end.wait();
+    print_i64(end.ns_since(start));
+    println();
+    gpu.wait();
+    print_string(if end.is_over() { \"over\\n\" } else { \"under way\\n\" });
+    x.free();
+    y.free()
+}";
+    folder.write("program.impala", program);
+    let cache = folder.path("cache");
+    let run = |n: &str| {
+        let mut run = Command::new(command());
+        run.arg("run").arg(folder.path("program.impala")).env("LD_LIBRARY_PATH", &folder.0);
+        let output = run.env("XDG_CACHE_HOME", &cache).env("FAKE_VULKAN_QUEUES", n).run_to_end();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{out}\n{err}");
+        WRONG.iter().for_each(|t| assert!(!out.contains(t), "`{t}`, {out}"));
+        // The stand-in and the program have buffers of their own.
+        let launch = |line: &str| {
+            // Kernels differ by their number of blocks.
+            let (_, rest) = line.strip_prefix("launch ")?.split_once(": ")?;
+            let (blocks, queue) = (rest.split(' ').next()?, rest.rsplit(' ').next()?);
+            Some(format!("{}{queue}", ["a", "b", "c", "d", "e"][blocks.parse::<usize>().ok()? - 1]))
+        };
+        let is_said = |line: &&str| !["launch", "compile", "device"].iter().any(|word| line.starts_with(word));
+        let launches: Vec<String> = out.lines().filter_map(launch).collect();
+        let said: Vec<&str> = out.lines().filter(is_said).collect();
+        format!("{}; {}", launches.join(" "), said.join(", "))
+    };
+    assert_eq!(run("3"), "b2 a1 c2 d0 e0; under way, waited, 9000, over");
+    assert_eq!(run("1"), "a0 b0 c0 d0 e0; under way, waited, 11000, over");
+}
+
+const OPENCL: StandIn = StandIn {
+    source: "opencl.c",
+    libraries: &["libOpenCL.so.1", "libOpenCL.so"],
+    fault: "FAKE_OPENCL",
+    variables: &[],
+    number: "2",
+    launch: "opencl",
+    functions: "",
+    runs: &[],
+};
+
+/// A kernel with votes to which some lanes of a subgroup do not come needs an extension, the others of its program do not.
+#[test]
+fn votes_of_some_lanes() {
+    let folder = Folder::new("votes of some lanes");
+    if OPENCL.make(&folder).is_none() {
+        skip("a C compiler");
+        return;
+    }
+    let program = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
+extern \"device\" { fn get_local_id(u32) -> u64; }
+extern \"C\" {
+    fn rv_any(bool) -> bool; fn rv_ballot(bool) -> i32; fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> ();
+    fn anydsl_device_check_feature_support(i32, &[u8]) -> bool;
+}
+fn none(a: &mut [i32]) -> () { for opencl(0, (64, 1, 1), (64, 1, 1)) { a(get_local_id(0u)) = 1 } }
+fn all_lanes(n: i32, a: &mut [i32]) -> () {
+    for opencl(0, (64, 1, 1), (64, 1, 1)) {
+        let i = get_local_id(0u) as i32;
+        let mut sum = 0;
+        // All come to these votes, though some went another way before.
+        if i % 2 == 0 { sum = i * n }
+        for k in range(0, n) { if rv_any(sum > k) { sum += rv_ballot(i > k) } }
+        a(i) = sum
+    }
+}
+fn some(n: i32, a: &mut [i32]) -> () {
+    for opencl(0, (64, 1, 1), (64, 1, 1)) {
+        let i = get_local_id(0u) as i32;
+        let mut k = 0;
+        while k < a(i) { if rv_any(a(k) > i) { k += n } else { k++ } }
+        a(i) = k
+    }
+}
+fn main(argc: i32, argv: &[&[u8]]) -> () {
+    print_string(if anydsl_device_check_feature_support(2, \"divergent_votes\") { \"votes\\n\" } else { \"no votes\\n\" });
+    let a = anydsl_alloc(2, 256i64) as &mut [i32];
+    none(a);
+    all_lanes(argc, a);
+    some(argc, a);
+    anydsl_release(2, a as &[i8])
+}";
+    folder.write("program.impala", program);
+    let line = program.lines().position(|line| line.starts_with("fn some(")).unwrap() + 2;
+    let cache = folder.path("cache");
+    let launches =
+        |out: &str| out.lines().filter(|l| l.starts_with("launch ")).map(|l| l[7..].to_string()).collect::<Vec<_>>();
+    let (code, out, err) = OPENCL.run(&folder, &cache, "cl_khr_subgroups cl_khr_subgroup_ballot");
+    assert!(code == Some(1) && out.contains("no votes\n"), "{out}\n{err}");
+    assert_eq!(
+        launches(&out),
+        ["main_kernel: 64 items in blocks of 64", "main_kernel_2: 64 items in blocks of 64"],
+        "{err}"
+    );
+    let said = "kernel `main_kernel_3`: this device lacks the extension cl_khr_subgroup_non_uniform_vote, which the kernel needs for votes to \
+                which some lanes of a subgroup do not come; let all lanes come there, or do without, as `trace_item` of `ray::device`";
+    assert!(err.contains(said) && err.contains(&format!("program.impala:{line}:")), "{err}");
+    let all = "cl_khr_subgroups cl_khr_subgroup_ballot cl_khr_subgroup_non_uniform_vote";
+    let (code, out, err) = OPENCL.run(&folder, &cache, all);
+    assert!(code == Some(0) && out.contains("votes\n") && !out.contains("no votes"), "{out}\n{err}");
+    assert_eq!(launches(&out).len(), 3, "{out}");
+    // SPIR-V has no other votes: all kernels need the extension.
+    folder.write("program.impala", program.replace("opencl(", "opencl_spirv("));
+    let (code, out, err) = OPENCL.run(&folder, &cache, "cl_khr_subgroups cl_khr_subgroup_ballot");
+    assert!(code == Some(1) && launches(&out).is_empty(), "{out}\n{err}");
+    let said =
+        "this device lacks the extension cl_khr_subgroup_non_uniform_vote, which its code needs for votes to which";
+    assert!(err.contains(said), "{err}");
+}
+
 /// Tests that the code which a driver makes is kept; `made` is printed when it is made.
 fn keeps_code(driver: &StandIn, made: &str) {
     let folder = Folder::new(&format!("cache of {}", driver.source));
@@ -343,4 +524,5 @@ fn keeps_code(driver: &StandIn, made: &str) {
 fn machine_code_is_kept() {
     keeps_code(&CUDA, "assemble\n");
     keeps_code(&LEVEL_ZERO, "compile\n");
+    keeps_code(&VULKAN, "compile\n");
 }

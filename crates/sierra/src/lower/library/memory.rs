@@ -2,12 +2,17 @@
 
 use super::*;
 
-/// Limit on the bytes of `alloca`.
-const MAX_ALLOCA: u64 = 1 << 16;
+/// The most bytes of `alloca` that lie in the function's own memory.
+const MAX_OWN: u64 = 1 << 16;
+/// What lies before memory that a function gives back: the address of the piece before, and what keeps vectors aligned.
+const HEAD: i64 = 64;
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn moved_memory(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
-        let values = self.arguments(args, 3, span)?;
+        let mut values = self.arguments(args, 3, span)?;
+        for (value, arg) in values.iter_mut().zip(args) {
+            *value = self.block_of(*value, arg.span)?;
+        }
         let is_each = values[..2].iter().any(|v| matches!(self.types.kind(v.1), Kind::VaryingPointer { .. }));
         if is_each && !values.iter().any(|v| v.1 == Types::ERROR) {
             // Lane by lane.
@@ -80,22 +85,80 @@ impl<'s> Lowerer<'s, '_> {
         Ok(())
     }
 
-    /// Memory of the function, of a size that the compiler knows.
+    /// Memory of the function. If it may be called again, or its size is not known, it is a piece of a list that the function gives back at its end.
     pub(super) fn alloca(&mut self, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let values = self.arguments(args, 1, span)?;
         let long = self.types.prim(Prim::I64);
         let size = self.convert(values[0], long, args[0].span)?;
-        let Some(size) = self.w.as_lit(size).filter(|n| (1..=MAX_ALLOCA).contains(n)) else {
-            let what = format!("`alloca` of sizes that are no constants from 1 to {MAX_ALLOCA}");
-            return Err(Box::new(limitation::not_supported(span, &what, "use `uniform new` and `delete`")));
-        };
         self.mem(span)?;
+        // In a loop, each call has memory of its own.
+        let is_once = self.targets.is_empty() && !self.has_jumps;
+        let Some(size) = self.w.as_lit(size).filter(|n| is_once && (1..=MAX_OWN).contains(n)) else {
+            return self.borrowed(size, span);
+        };
         let word = self.types.prim(Prim::U64);
         let words = self.types.array(word, size.div_ceil(8));
         let zero = self.zero(words);
         let address = self.slot(zero);
         let ty = self.types.pointer(Types::VOID, false);
         Ok((self.retyped(address, ty), ty))
+    }
+
+    fn borrowed(&mut self, size: Val, span: Span) -> Lowered<(Val, Ty)> {
+        let Some(list) = self.borrowed else {
+            let hint = "call it in a function";
+            return Err(Box::new(limitation::not_supported(span, "`alloca` by another name", hint)));
+        };
+        let (byte, word) = (self.types.prim(Prim::U8), self.w.types.prim(Prim::U64));
+        let of_bytes = self.types.pointer(byte, false);
+        let (ir, head) = (self.types.ir(of_bytes, self.w), self.w.lit_i64(HEAD));
+        let bytes = self.w.op(Op::Add, &[size, head]);
+        let piece = self.run_for(span, "nyala_alloc", &[bytes], ir)?;
+        let before = self.load(list, span)?;
+        let at = self.word_at(piece);
+        self.store(at, before, span)?;
+        let address = self.w.op_ty(Op::Bitcast, word, &[piece]);
+        self.store(list, address, span)?;
+        let own = self.w.op(Op::Lea, &[piece, head]);
+        let ty = self.types.pointer(Types::VOID, false);
+        Ok((self.retyped(own, ty), ty))
+    }
+
+    fn word_at(&mut self, piece: Val) -> Val {
+        let word = self.types.prim(Prim::U64);
+        let of_words = self.types.pointer(word, false);
+        let (words, zero) = (self.retyped(piece, of_words), self.w.lit_i64(0));
+        self.w.op(Op::Lea, &[words, zero])
+    }
+
+    /// Notes that the function has to give nothing back.
+    pub(in crate::lower) fn nothing_borrowed(&mut self) -> Val {
+        let zero = self.w.lit_prim(Prim::U64, 0);
+        self.slot(zero)
+    }
+
+    /// Gives back what the function had from [`Self::alloca`].
+    pub(in crate::lower) fn give_back(&mut self) -> Lowered<()> {
+        let Some(list) = self.borrowed.take() else { return Ok(()) };
+        let (test, inner, after) = (self.block("test"), self.block("piece"), self.block("after"));
+        self.jump(test, &[]);
+        self.go_on_in(test);
+        let address = self.load(list, Span::NONE)?;
+        let zero = self.w.lit_prim(Prim::U64, 0);
+        let is_any = self.w.op(Op::Ne, &[address, zero]);
+        self.branch(is_any, inner, after);
+        self.go_on_in(inner);
+        let byte = self.types.prim(Prim::U8);
+        let of_bytes = self.types.pointer(byte, false);
+        let ir = self.types.ir(of_bytes, self.w);
+        let piece = self.w.op_ty(Op::Bitcast, ir, &[address]);
+        let at = self.word_at(piece);
+        let before = self.load(at, Span::NONE)?;
+        self.store(list, before, Span::NONE)?;
+        self.run(Span::NONE, "nyala_free", &[piece])?;
+        self.jump(test, &[]);
+        self.go_on_in(after);
+        Ok(())
     }
 
     /// `atomic_…_global(p, v)`: once if nothing has lanes, else for each active lane, from the first to the last.
