@@ -73,6 +73,8 @@ pub struct Callee {
     pub name: Arc<str>,
     /// Where it is declared.
     pub place: Span,
+    /// Whether it has no filter, so that it was unfolded since this is its only call.
+    pub is_plain: bool,
 }
 
 impl Calls {
@@ -106,6 +108,10 @@ impl Calls {
     }
 
     /// The place of a call, with the call around it, and the callee's number.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     pub fn get(&self, call: CallId) -> Option<(Span, u32)> {
         self.all.get(call.0 as usize).copied()
     }
@@ -302,7 +308,7 @@ mod tests {
     fn calls_around_code() {
         let mut calls = Calls::default();
         let place = |at: usize| Span::new(FileId(0), at, at + 1);
-        let callee = |name: &str| Callee { name: name.into(), place: place(0) };
+        let callee = |name: &str| Callee { name: name.into(), place: place(0), is_plain: true };
         let outer = calls.enter(place(1), 1, || callee("outer"));
         let inner = calls.enter(Span { call: outer, ..place(2) }, 2, || callee("inner"));
         assert_eq!(calls.enter(Span { call: outer, ..place(2) }, 2, || callee("inner")), inner);

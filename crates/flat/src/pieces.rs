@@ -17,6 +17,7 @@
 //! It is done at the end, when the code knows all that it can know, and only where a call costs nothing beside it:
 //!
 //! - the function around it is large; what it is part of otherwise does not matter;
+//! - it belongs to the only call of a function without a filter: what the program asks to unfold is not cut;
 //! - it has a loop, and lies in none: the piece runs once when the function does;
 //! - it is entered and left at one place, with few numbers and addresses, and with one address at most where the function around it
 //!   allocates memory that this may be: LLVM would no longer know that two of them differ;
@@ -315,6 +316,18 @@ impl<'a> Finder<'a> {
         self.calls.get(call).map_or(Span::NO_CALL, |(place, _)| place.call)
     }
 
+    /// Whether a call, or one around it, is the only call of a function without a filter.
+    fn is_in_plain(&mut self, mut call: CallId) -> bool {
+        while let Some((place, number)) = self.calls.get(call) {
+            if self.calls.callee(number).is_some_and(|callee| callee.is_plain) {
+                return true;
+            }
+            self.looks += 1;
+            call = place.call;
+        }
+        false
+    }
+
     /// How many calls a call is in, with itself.
     fn depth(&mut self, call: CallId) -> usize {
         let (mut open, mut at) = (Vec::new(), call);
@@ -389,7 +402,12 @@ impl<'a> Finder<'a> {
             }
             inner.extend(part.inner.iter().flatten());
         }
-        let call = call.or_else(|| Some(first.call).filter(|_| run.len() == 1)).and_then(|call| self.calls.get(call));
+        let call = call.or_else(|| Some(first.call).filter(|_| run.len() == 1));
+        // Nothing is known of calls in a text of flat code.
+        if !self.calls.is_empty() && !self.is_in_plain(call?) {
+            return None;
+        }
+        let call = call.and_then(|call| self.calls.get(call));
         let callee = call.and_then(|(_, number)| self.calls.callee(number));
         Some(Piece {
             name: callee.map_or(self.function.name.clone(), |callee| callee.name.to_string()),

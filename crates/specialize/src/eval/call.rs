@@ -362,7 +362,9 @@ impl Evaluator<'_> {
     pub(super) fn call_of(&mut self, k: Cont, made_by: CallId, origin: Span) -> CallId {
         match self.is_top_level(k) {
             true => {
-                let callee = || Unfolded { name: self.source.name(k).into(), place: self.source.cont(k).origin };
+                let cont = self.source.cont(k);
+                let is_plain = cont.filter.is_empty();
+                let callee = || Unfolded { name: self.source.name(k).into(), place: cont.origin, is_plain };
                 self.dst.calls.enter(origin, k.0, callee)
             }
             false => made_by,
