@@ -501,9 +501,11 @@ impl<'s> Lowerer<'s, '_> {
     /// Writes a value with lanes to where each lane's address leads, from the first lane to the last.
     pub(super) fn scatter(&mut self, lanes: &Lanes, val: Val, ty: Ty, span: Span) -> Lowered<()> {
         if lanes.minor.is_some() {
-            for (i, part) in self.soa_parts(lanes.ty, span)?.into_iter().enumerate() {
+            // A field without lanes is the same in all of them.
+            let parts = self.soa_parts(lanes.ty, span)?.into_iter().zip(self.soa_parts(ty, span)?);
+            for (i, (part, ty)) in parts.enumerate() {
                 let place = self.part_of_lanes(lanes.clone(), Step::Field(i as u64), part);
-                let (val, ty) = (self.w.extract(val, i as u64), self.with_lanes(part, lanes.n, span)?);
+                let val = self.w.extract(val, i as u64);
                 self.scatter(&place, val, ty, span)?;
             }
             return Ok(());

@@ -195,7 +195,7 @@ impl<'s> Lowerer<'s, '_> {
         let key = |e: &Expr| std::ptr::from_ref(e) as usize;
         let is_known =
             OF_ELEMENTS.contains(&word) || UNARY.iter().any(|u| u.0 == word) || BINARY.iter().any(|b| b.0 == word);
-        if !is_known || args.iter().any(|arg| self.given.contains_key(&key(arg))) {
+        if !is_known || args.is_empty() || args.iter().any(|arg| self.given.contains_key(&key(arg))) {
             return Ok(None);
         }
         let mut values = Vec::new();

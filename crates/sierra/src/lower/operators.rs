@@ -212,13 +212,16 @@ impl<'s> Lowerer<'s, '_> {
         let ty = self.types.prim(Prim::Bool);
         let Some((last, before)) = values.split_last() else { return Ok(Value::Plain(self.w.unit(), Types::ERROR)) };
         if self.is_constant {
-            let mut all = self.w.lit_bool(!is_or);
+            let mut all = (self.w.lit_bool(!is_or), ty);
             for e in values {
                 let found = self.value(e)?;
-                let holds = self.truth(found, e.span)?;
-                all = self.w.op(if is_or { Op::Or } else { Op::And }, &[all, holds]);
+                let (of_one, of_all) = (self.types.lanes(found.1), self.types.lanes(all.1));
+                let holds = (self.truth(found, e.span)?, self.numbers(Prim::Bool, of_one));
+                let ty = self.numbers(Prim::Bool, of_one.or(of_all));
+                let operands = [self.convert(all, ty, e.span)?, self.convert(holds, ty, e.span)?];
+                all = (self.w.op(if is_or { Op::Or } else { Op::And }, &operands), ty);
             }
-            return Ok(Value::Plain(all, ty));
+            return Ok(Value::Plain(all.0, all.1));
         }
         let mut lanes = None;
         for e in values {
@@ -308,7 +311,10 @@ impl<'s> Lowerer<'s, '_> {
         let holds = self.truth(found, condition.span)?;
         if self.is_constant {
             let (a, b) = (self.value(then)?, self.value(otherwise)?);
-            let ty = self.chosen_type(a, b, span)?;
+            let mut ty = self.chosen_type(a, b, span)?;
+            if let Some(n) = self.types.lanes(found.1) {
+                ty = self.with_lanes(ty, n, span)?;
+            }
             let (a, b) = (self.convert(a, ty, then.span)?, self.convert(b, ty, otherwise.span)?);
             return Ok(Value::Plain(self.w.op(Op::Select, &[holds, a, b]), ty));
         }

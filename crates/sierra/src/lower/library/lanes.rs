@@ -153,7 +153,13 @@ impl<'s> Lowerer<'s, '_> {
 
     pub(super) fn scan(&mut self, word: &str, args: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
         let values = self.arguments(args, 1, span)?;
-        let (val, ty, prim) = self.with_gang(values[0], args[0].span)?;
+        let mut value = values[0];
+        if let Some((prim, lanes)) = self.number_type(value.1) {
+            let prim = self.promoted(prim);
+            let ty = self.numbers(prim, lanes);
+            value = (self.convert(value, ty, args[0].span)?, ty);
+        }
+        let (val, ty, prim) = self.with_gang(value, args[0].span)?;
         if prim.is_float() && word != "exclusive_scan_add" {
             return Err(Box::new(sierra_type::operand(span, word, &self.types.show(ty))));
         }
