@@ -136,6 +136,49 @@ pub(crate) fn greater_of_sum(f: &mut FunctionEmitter, name: &str, args: &[Value]
     Ok(true)
 }
 
+/// Emits an atomic operation in which the host and other devices take part: LLVM writes no scope for it, which means the GPU. `false`
+/// if LLVM makes a loop of `cmpxchg` of it, whose scope it writes.
+pub(crate) fn atomic_of_system(
+    f: &mut FunctionEmitter,
+    (what, order): (&str, &str),
+    [old, ptr, value]: [&str; 3],
+    ty: &str,
+) -> bool {
+    let (register, bits) = match ty {
+        "i32" => ("r", 32),
+        "i64" => ("l", 64),
+        "float" => ("f", 32),
+        "double" => ("d", 64),
+        _ => return false,
+    };
+    let op = match what {
+        "xchg" => format!("exch.b{bits}"),
+        "add" | "sub" => format!("add.u{bits}"),
+        "and" | "or" | "xor" => format!("{what}.b{bits}"),
+        "max" | "min" => format!("{what}.s{bits}"),
+        "umax" | "umin" => format!("{}.u{bits}", &what[1..]),
+        "fadd" => format!("add.f{bits}"),
+        "uinc_wrap" if bits == 32 => "inc.u32".into(),
+        "udec_wrap" if bits == 32 => "dec.u32".into(),
+        _ => return false,
+    };
+    let (fence, order) = match order {
+        "monotonic" => ("", "relaxed"),
+        "seq_cst" => ("fence.sc.sys; ", "acq_rel"),
+        order => ("", order),
+    };
+    let text = format!("{fence}atom.{order}.sys.{op} $0, [$1], $2;");
+    let mut value = value.to_string();
+    if what == "sub" {
+        let negative = f.temp();
+        f.line(format_args!("{negative} = sub {ty} 0, {}", value.trim_start_matches(ty)));
+        value = format!("{ty} {negative}");
+    }
+    let operands = format!("={register},l,{register},~{{memory}}");
+    f.line(format_args!("{old} = call {ty} asm sideeffect \"{text}\", \"{operands}\"(ptr {ptr}, {value})"));
+    true
+}
+
 /// Reports an operation that GPUs of the module's architecture do not have.
 pub(crate) fn check_architecture(f: &FunctionEmitter, func: Func, symbol: &str) -> Result<()> {
     let Some(name) = symbol.strip_prefix(PREFIX) else { return Ok(()) };

@@ -2,11 +2,12 @@
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
-use crate::gpu;
 use crate::ops::prim;
+use crate::{gpu, nvptx};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
 use nyala_ir::scalar::{ATOMICS, ORDERS};
+use nyala_ir::target::Arch;
 use nyala_ir::{Op, Ty, TyKind};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -75,6 +76,9 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
                     let symbol = super::math::atomic_lesser(f, *what == "fmin", p, order, align);
                     f.line(format_args!("{old} = call {memory} @{symbol}(ptr {ptr}, {value})"));
                 }
+                _ if scope.is_empty()
+                    && f.e.target().arch == Arch::Nvptx64
+                    && nvptx::atomic_of_system(f, (*what, order), [&old, &ptr, &value], &memory) => {}
                 _ => f.line(format_args!("{old} = atomicrmw {what} ptr {ptr}, {value} {scope}{order}, align {align}")),
             }
             if old != name {

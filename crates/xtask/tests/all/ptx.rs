@@ -55,6 +55,12 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
         &["atom.global.add", "fence.sc.gpu"],
         &[".sys"],
     ),
+    (
+        "atomic(1u, a as &mut i32, 1, 2u, \"\"); atomic(2u, a as &mut i32, 3, 7u, \"system\"); atomic(4u, a as &mut i32, 1, 5u, \"\");",
+        &[],
+        &["atom.relaxed.sys.add.u32", "fence.sc.sys;", "atom.acq_rel.sys.add.u32", "atom.release.sys.global.cas.b32"],
+        &["atom.global.add"],
+    ),
     // Memory that the kernel does not write: promised by `restrict`, not where it may be written all the same.
     ("put(a, b, i);", &[], &["ld.global.nc.b32"], &[]),
     ("a(i) = b(i);", &[], &["ld.global.b32"], &[".nc"]),
