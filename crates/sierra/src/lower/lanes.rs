@@ -461,9 +461,15 @@ impl<'s> Lowerer<'s, '_> {
         self.same_mode(lanes.n, span)?;
         if lanes.minor.is_some() {
             let mut vals = Vec::new();
-            for (i, part) in self.soa_parts(lanes.ty, span)?.into_iter().enumerate() {
+            let parts = self.soa_parts(lanes.ty, span)?.into_iter().zip(self.soa_parts(ty, span)?);
+            for (i, (part, of_value)) in parts.enumerate() {
                 let place = self.part_of_lanes(lanes.clone(), Step::Field(i as u64), part);
-                vals.push(self.gather(&place, span)?.0);
+                let (val, of) = self.gather(&place, span)?;
+                if self.has_lanes(of) && !self.has_lanes(of_value) {
+                    let what = "elements of `soa<n>` for each lane, with fields that are `uniform`,";
+                    return Err(Box::new(limitation::not_supported(span, what, "read the fields one by one")));
+                }
+                vals.push(val);
             }
             return Ok((self.of_parts(&vals, ty), ty));
         }
