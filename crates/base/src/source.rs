@@ -73,7 +73,7 @@ pub struct Callee {
     pub name: Arc<str>,
     /// Where it is declared.
     pub place: Span,
-    /// Whether it has no filter, so that it was unfolded since this is its only call.
+    /// Whether it has no filter: it was unfolded since this is its only call, or since the call says so.
     pub is_plain: bool,
 }
 

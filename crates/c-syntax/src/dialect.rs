@@ -19,10 +19,10 @@ const C: [&str; 33] = [
     "switch", "true", "typedef", "union", "unsigned", "void", "while",
 ];
 
-/// Of Sierra's and ISPC's.
+/// Words that are no names in Sierra and in ISPC's programs.
 const OF_LANES: [&str; 8] = ["delete", "new", "NULL", "operator", "template", "typename", "uniform", "varying"];
 
-/// Of Sierra's: words of its own, and those of C++ that are missing.
+/// Words that are no names in Sierra: its own, and those of C++ that it lacks.
 const SIERRA: [&str; 19] = [
     "auto",
     "class",

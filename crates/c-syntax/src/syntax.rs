@@ -272,9 +272,9 @@ pub enum ExprKind<'s> {
     Cast(Box<TypeName<'s>>, Box<Expr<'s>>),
     /// `(T) {1, 2}`
     Literal(Box<TypeName<'s>>, Box<Init<'s>>),
-    /// Of Staged-C: `{1, 2}` as a value.
+    /// An aggregate, `{1, 2}`, as a value: only Staged-C has it.
     List(Vec<Expr<'s>>),
-    /// Of Staged-C: `compile f<n>`
+    /// Compilation at run time, `compile f<n>`: only Staged-C has it
     Compile(Box<Expr<'s>>),
     /// `seq<n>()`
     Sequence(Box<Expr<'s>>),

@@ -326,7 +326,7 @@ pub const FLAT: &[FlatPass] = &[
     FlatPass {
         // At the end: the code knows all that it can know.
         name: "take-pieces",
-        about: "code with loops that a large function runs once becomes functions of its own",
+        about: "functions without filters, with loops, that were unfolded in a large function become functions again",
         min_level: 1,
         run: |module, step| {
             // A debugger shows what was unfolded as it is called.

@@ -17,7 +17,8 @@
 //! It is done at the end, when the code knows all that it can know, and only where a call costs nothing beside it:
 //!
 //! - the function around it is large; what it is part of otherwise does not matter;
-//! - it belongs to the only call of a function without a filter: what the program asks to unfold is not cut;
+//! - it belongs to a call of a function without a filter: functions that the program annotates, as generators, stay where they are
+//!   unfolded;
 //! - it has a loop, and lies in none: the piece runs once when the function does;
 //! - it is entered and left at one place, with few numbers and addresses, and with one address at most where the function around it
 //!   allocates memory that this may be: LLVM would no longer know that two of them differ;
@@ -316,7 +317,7 @@ impl<'a> Finder<'a> {
         self.calls.get(call).map_or(Span::NO_CALL, |(place, _)| place.call)
     }
 
-    /// Whether a call, or one around it, is the only call of a function without a filter.
+    /// Whether a call, or one around it, is of a function without a filter.
     fn is_in_plain(&mut self, mut call: CallId) -> bool {
         while let Some((place, number)) = self.calls.get(call) {
             if self.calls.callee(number).is_some_and(|callee| callee.is_plain) {
@@ -560,7 +561,7 @@ fn place_variables(
     pieces: &mut [Piece],
     fits: &mut [bool],
 ) {
-    /// Who uses a variable.
+    /// The pieces that use a variable, and how.
     #[derive(Default)]
     struct Uses {
         by: Vec<Option<usize>>,

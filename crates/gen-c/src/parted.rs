@@ -23,7 +23,7 @@ use nyala_flat::{Callee, Def, Func, Function, Inst, InstOp, Module, Terminator, 
 use nyala_ir::{Effect, LaneOp, Op, Scope, TyKind, WorkItem};
 use rustc_hash::FxHashSet;
 
-/// What is known of a function of a kernel.
+/// Facts about a function that a kernel calls, or the kernel itself.
 struct Known {
     /// Values that may differ among the lanes of a subgroup.
     differs: Vec<bool>,

@@ -39,7 +39,7 @@ pub fn no_soa(span: Span, found: &str, limit: u32) -> Diagnostic {
         .hint("`soa<8>` has eight elements side by side")
 }
 
-/// Of a function that has a body.
+/// A parameter without a name, where the function has a body.
 pub fn no_name(span: Span) -> Diagnostic {
     Diagnostic::error("c-syntax", span, "the parameter has no name")
 }

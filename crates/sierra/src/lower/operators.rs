@@ -367,7 +367,7 @@ impl<'s> Lowerer<'s, '_> {
         }
         let slices = [a.1, b.1].map(|ty| self.types.as_slice(ty));
         if let Some((soa, is_const)) = slices[0].or(slices[1]) {
-            // Of an array, or of a null pointer, it is made.
+            // The address of an array, or a null pointer, becomes a slice.
             let is_const = is_const || slices[1].is_some_and(|s| s.1);
             let ty = self.types.slice(soa, is_const, self.w);
             return match self.common_lanes(a.1, b.1, span)? {
