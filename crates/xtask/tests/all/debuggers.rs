@@ -203,7 +203,7 @@ fn spin(n: i32) -> u32 {
     while i < n { x = step(x); i += 1 }
     x
 }
-fn main() -> () { print_i32(spin($100000000) as i32) }
+fn main() -> () { print_i32(spin($20000000) as i32) }
 ";
     if !is_here("perf") {
         return;
