@@ -4,7 +4,8 @@
 
 use crate::lexer::{Tok, lex};
 use nyala_base::{Sink, Sources};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The rules by number. Each has alternatives, which are lists of symbols.
@@ -166,12 +167,14 @@ impl Grammar {
         // Items of each column that wait for a rule.
         let mut waiting: Vec<BTreeMap<usize, Vec<Item>>> = Vec::new();
         columns[0].extend((0..self.rules[root].len()).map(|a| (root, a, 0, 0)));
-        let words: HashSet<&str> = self.rules.iter().flatten().flatten().filter_map(Symbol::word).collect();
+        let words: FxHashSet<&str> = self.rules.iter().flatten().flatten().filter_map(Symbol::word).collect();
         // For a token, by the word it is, the alternatives of each rule that may begin with it.
-        let mut beginning: HashMap<(Tok, &str), Vec<Vec<usize>>> = HashMap::new();
+        let mut beginning: FxHashMap<(Tok, &str), Vec<Vec<usize>>> = FxHashMap::default();
         let none = vec![Vec::new(); self.rules.len()];
+        let mut seen: FxHashSet<Item> = FxHashSet::default();
         for i in 0..=tokens.len() {
-            let mut seen: HashSet<Item> = columns[i].iter().copied().collect();
+            seen.clear();
+            seen.extend(&columns[i]);
             waiting.push(BTreeMap::new());
             let begin = match tokens.get(i) {
                 None => &none,
