@@ -1,5 +1,5 @@
-"""`./x bench python`: filters and loops from Python by Nyala, Numba and, for filters, Halide and OpenCV: times of calls, and of the first call in a
-process.
+"""`./x bench python`: filters, loops and functions with fixed values from Python by Nyala, Numba and, for filters, Halide and OpenCV: times of calls,
+and of the first call in a process.
 
 Each measurement runs in a process of its own, since compilers keep what they have made. Results are compared.
 """
@@ -63,6 +63,58 @@ extern fn @fast render(out: &mut [i32], width: i32, height: i32) -> () {
 }
 """
 
+# General functions, which `fix` makes special.
+FIXED = """
+use std::slice::*;
+fn @fast @(?n) power(x: f64, n: i32) -> f64 {
+    if n == 0 { 1.0 } else if n % 2 == 0 { let y = power(x, n / 2); y * y } else { x * power(x, n - 1) }
+}
+extern fn @fast powers(a: &[f64], out: &mut [f64], parts: i32, n: i32) -> () {
+    for part in par(0, parts) { for i in vec(32, part * 4096, (part + 1) * 4096) { out(i) = power(a(i), n); } }
+}
+extern fn @fast convolve(image: &[f32], out: &mut [f32], len: i32, weights: Slice[f32], size: i32) -> () {
+    let n = len - size + 1;
+    for y in par(0, n) {
+        for x in vec(16, 0, n) {
+            let mut sum = 0f;
+            for k in unroll(0, size * size) {
+                if weights(k) != 0f { sum += weights(k) * image((y + k / size) * len + x + k % size); }
+            }
+            out(y * n + x) = sum;
+        }
+    }
+}
+// A machine with an accumulator: pairs of an operation and a number.
+fn @fast @(?code & ?pc) step(code: Slice[f64], pc: i64, x: f64, acc: f64) -> f64 {
+    if pc == code.length { acc }
+    else {
+        let (op, number) = (code(pc), code(pc + 1i64));
+        let next =
+            if op == 1.0 { acc + number } else if op == 2.0 { acc * number } else if op == 3.0 { acc * x }
+            else if op == 4.0 { acc + x } else { if acc < number { number } else { acc } };
+        step(code, pc + 2i64, x, next)
+    }
+}
+extern fn @fast interpret(a: &[f64], out: &mut [f64], parts: i32, code: Slice[f64]) -> () {
+    for part in par(0, parts) { for i in vec(32, part * 4096, (part + 1) * 4096) { out(i) = step(code, 0i64, a(i), 0.0); } }
+}
+"""
+PARTS = 256
+CODE = [4, 0, 2, 3, 3, 0, 1, 1.5, 3, 0, 5, 0.25, 2, 0.5, 3, 0, 1, -2, 5, 0.125, 3, 0]
+
+
+def numbers():
+    import numpy
+
+    return 1 + numpy.arange(PARTS * 4096) / (PARTS * 4096) * 0.01
+
+
+def weights():
+    """Two thirds of them are not zero."""
+    import numpy
+
+    return numpy.array([[(i * j + i + j) % 3 and (i + 1) / (j + 2) for i in range(9)] for j in range(9)], numpy.float32)
+
 
 def ours(what):
     import numpy
@@ -78,6 +130,14 @@ def ours(what):
         m, columns = nyala.compile(PRICES), options()
         out = numpy.empty_like(columns[0])
         return lambda: m.price(*columns, out=out)
+    if what in ("power", "interpreter"):
+        m, a, out = nyala.compile(FIXED), numbers(), numpy.empty(PARTS * 4096)
+        run = m.powers.fix(n=72) if what == "power" else m.interpret.fix(code=numpy.array(CODE, numpy.float64))
+        return lambda: (run(a, out, PARTS), out)[1]
+    if what == "convolution":
+        image, out = photo(), numpy.empty((SIZE - 8, SIZE - 8), numpy.float32)
+        run = nyala.compile(FIXED).convolve.fix(weights=weights().ravel(), size=9)
+        return lambda: (run(image, out, SIZE), out)[1]
     m, out = nyala.compile(MANDELBROT), numpy.empty((1024, 1536), numpy.int32)
     return lambda: (m.render(out, 1536, 1024), out)[1]
 
@@ -169,6 +229,20 @@ def by_numba(what):
         columns = options()
         out = numpy.empty_like(columns[0])
         return lambda: price(*columns, out=out)
+    # Numba makes constants of what a text says, so the text is made. Its cache knows no functions of such texts.
+    of_text = lambda text: exec(text, names := {"numba": numba, "numpy": numpy}) or numba.njit(parallel=True, fastmath=True)(names["run"])
+    if what in ("power", "interpreter"):
+        words = {1: "acc + {}", 2: "acc * {}", 3: "acc * x", 4: "acc + x", 5: "max(acc, {})"}
+        steps = ["acc = x ** 72"] if what == "power" else ["acc = " + words[op].format(float(n)) for op, n in zip(CODE[::2], CODE[1::2])]
+        lines = ["def run(a, out):", " for i in numba.prange(len(a)):", "  x = a[i]", "  acc = 0.0", *("  " + step for step in steps), "  out[i] = acc"]
+        run, a, out = of_text("\n".join(lines)), numbers(), numpy.empty(PARTS * 4096)
+        return lambda: (run(a, out), out)[1]
+    if what == "convolution":
+        image, out = photo(), numpy.empty((SIZE - 8, SIZE - 8), numpy.float32)
+        terms = [f"numpy.float32({w}) * image[y + {j}, x + {i}]" for j, row in enumerate(weights().tolist()) for i, w in enumerate(row) if w]
+        loops = " for y in numba.prange(out.shape[0]):\n  for x in range(out.shape[1]):\n   out[y, x] = "
+        run = of_text("def run(image, out):\n" + loops + " + ".join(terms))
+        return lambda: (run(image, out), out)[1]
 
     @jit
     def render(out):
@@ -264,7 +338,7 @@ def by_halide(what):
 
 
 WHO = {"nyala": ours, "numba": by_numba, "halide": by_halide, "opencv": by_opencv}
-WHAT = ("gaussian5", "edges", "median3", "prices", "mandelbrot")
+WHAT = ("gaussian5", "edges", "median3", "prices", "mandelbrot", "power", "convolution", "interpreter")
 
 
 def measure(who, what):
