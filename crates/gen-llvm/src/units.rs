@@ -317,16 +317,18 @@ impl Units {
             funcs.iter().for_each(|f| group_of[f.idx()] = Some(group));
         }
         for (i, unit) in self.all.iter_mut().enumerate() {
-            let (mut copied, mut size) = (FxHashSet::default(), size_of(&unit.own));
+            let max = size_of(&unit.own) + 2 * max_unit;
+            let (mut copied, mut size) = (FxHashSet::default(), 0);
             let mut work = unit.own.clone();
             let mut at = 0;
             while at < work.len() {
-                for (g, _) in &refs[work[at].idx()].funcs {
+                let callees = &refs[work[at].idx()].funcs;
+                // Those first that gain more.
+                for (g, _) in
+                    callees.iter().filter(|(_, gains)| *gains).chain(callees.iter().filter(|(_, gains)| !gains))
+                {
                     let Some(of) = group_of[g.idx()].filter(|_| self.unit_of[g.idx()] != Some(i)) else { continue };
-                    if sizes[of] <= MAX_SMALL
-                        && !refs[g.idx()].is_piece
-                        && size + sizes[of] <= 2 * max_unit
-                        && copied.insert(of)
+                    if sizes[of] <= MAX_SMALL && !refs[g.idx()].is_piece && size + sizes[of] <= max && copied.insert(of)
                     {
                         size += sizes[of];
                         work.extend(&joined[of]);

@@ -106,3 +106,27 @@ fn an_edit_compiles_only_what_it_changes() -> Result<(), String> {
     assert_eq!((changed, kept.map(|n| n + 2)), (first + 2, all), "f1 and statics");
     Ok(())
 }
+
+/// Whatever the size of a unit: LLVM joins the copies with their callers.
+#[test]
+fn a_large_function_has_copies_of_small_ones_in_loops() -> Result<(), String> {
+    let loops: String = (0..40)
+        .map(|k| {
+            format!("    for i in range(0, n) {{ if before(a(i + {k}), a(i)) {{ s += i * {k} + s / {} }} }}\n", k + 2)
+        })
+        .collect();
+    let text = format!(
+        "fn before(x: i32, y: i32) -> bool {{ x % 7 < y % 5 }}\n\
+         extern fn large(a: &[i32], n: i32) -> i32 {{\n    let mut s = 0;\n{loops}    s\n}}\n\
+         extern fn other(a: &[i32]) -> bool {{ before(a(0), a(1)) | before(a(1), a(2)) }}\n"
+    );
+    let options = Options { max_unit: 40, ..Options::default() };
+    let residual =
+        FrontEnd::new(options, Files::of("t.impala", text)).graph().and_then(|g| g.residual()).map_err(said)?;
+    let flat = residual.flat().map_err(said)?;
+    let options = nyala_gen_llvm::Options { max_unit: 40, opt_level: 3, ..nyala_gen_llvm::Options::default() };
+    let units = nyala_gen_llvm::emit_units(&flat.module, &options, None).map_err(|e| e.message)?;
+    let large = units.iter().find(|u| u.text.contains("@\"impala.large\"(")).map_or("", |u| &u.text);
+    assert!(large.contains("define available_externally tailcc i1 @\"shared.before\"("), "{large}");
+    Ok(())
+}
