@@ -230,6 +230,17 @@ pub const FLAT: &[FlatPass] = &[
         ..ALWAYS
     },
     FlatPass {
+        name: "pack-lanes",
+        about: "accesses of single lanes, side by side, become one with a mask",
+        in_lanes: true,
+        min_level: 1,
+        run: |module, _| {
+            nyala_vectorize::pack_lanes(module);
+            Vec::new()
+        },
+        ..ALWAYS
+    },
+    FlatPass {
         name: "place-statics",
         about: "statics of kernels lie in the address space that the device has for them",
         devices: Some(|device| device.generic),

@@ -67,8 +67,15 @@ pub(crate) fn callables(name: &str, text: &str) -> Vec<(usize, Callable)> {
     let file = sources.add(name, text);
     add_headers(&mut sources, file, &crate::files::read);
     // Faults are reported when the program is compiled.
-    let callables =
-        nyala_sierra::lower(&sources, &files(&sources), false, DEFAULT_GANG, &mut World::new(), &mut Sink::default());
+    let callables = nyala_sierra::lower(
+        &sources,
+        &files(&sources),
+        false,
+        DEFAULT_GANG,
+        false,
+        &mut World::new(),
+        &mut Sink::default(),
+    );
     let own = callables.callables.into_iter().filter(|c| c.place.file == file);
     own.map(|c| (sources.line_col(c.place).0, c)).collect()
 }
@@ -80,7 +87,7 @@ pub(crate) fn header(report: &Report, options: &Options, guard: &str) -> Option<
         return None;
     }
     let mut sink = Sink::default();
-    let found = nyala_sierra::lower(&report.sources, &files, false, gang(options), &mut World::new(), &mut sink);
+    let found = nyala_sierra::lower(&report.sources, &files, false, gang(options), false, &mut World::new(), &mut sink);
     Some(format!("#ifndef {guard}\n#define {guard}\n\n{}\n#endif\n", found.header))
 }
 
@@ -89,7 +96,15 @@ pub(crate) fn check(report: &mut Report, options: &Options) {
     let files = files(&report.sources);
     if !files.is_empty() {
         let gang = gang(options);
-        nyala_sierra::lower(&report.sources, &files, false, gang, &mut World::new(), &mut report.sink);
+        nyala_sierra::lower(
+            &report.sources,
+            &files,
+            false,
+            gang,
+            options.target().facts().masks,
+            &mut World::new(),
+            &mut report.sink,
+        );
     }
 }
 
@@ -97,7 +112,8 @@ pub(crate) fn check(report: &mut Report, options: &Options) {
 pub(crate) fn lower(report: &mut Report, options: &Options, world: &mut World) {
     let files = files(&report.sources);
     if !files.is_empty() {
-        nyala_sierra::lower(&report.sources, &files, options.wrap, gang(options), world, &mut report.sink);
+        let has_masks = options.target().facts().masks;
+        nyala_sierra::lower(&report.sources, &files, options.wrap, gang(options), has_masks, world, &mut report.sink);
     }
 }
 

@@ -58,13 +58,14 @@ pub struct Exports {
     pub header: String,
 }
 
-/// Adds what files in Sierra have to `world`; signed arithmetic may wrap around, and a gang of ISPC's programs has `gang` lanes. Returns the functions that
-/// are exported.
+/// Adds what files in Sierra have to `world`; signed arithmetic may wrap around, a gang of ISPC's programs has `gang` lanes, and the processor may hold
+/// conditions of lanes in registers of their own. Returns the functions that are exported.
 pub fn lower(
     sources: &Sources,
     files: &[FileId],
     wrap: bool,
     gang: u32,
+    has_masks: bool,
     world: &mut World,
     sink: &mut Sink,
 ) -> Exports {
@@ -78,6 +79,7 @@ pub fn lower(
         sink,
         sources,
         gang: gang.clamp(2, lanes::MAX_LANES as u32),
+        has_masks,
         is_ispc: false,
         wrap,
         types: Types::new(),
@@ -302,6 +304,8 @@ struct Lowerer<'s, 'w> {
     sources: &'s Sources,
     /// The lanes of a gang, and whether the file is of ISPC's dialect.
     gang: u32,
+    /// The processor has registers for conditions of lanes.
+    has_masks: bool,
     is_ispc: bool,
     /// Signed arithmetic is modulo 2ⁿ.
     wrap: bool,

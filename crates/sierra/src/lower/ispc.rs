@@ -224,9 +224,7 @@ impl<'s> Lowerer<'s, '_> {
         let wide = self.w.op_ty(Op::Cast, ir, &[i]);
         self.store(number, wide, span)?;
         let none = self.all_lanes(n, false);
-        let (on, off) = (self.w.lit_i32(-1), self.w.lit_i32(0));
-        let lane = self.w.op(Op::Insert, &[none, i, on]);
-        let rest = self.w.op(Op::Insert, &[mask, i, off]);
+        let (lane, rest) = (self.with_lane(none, i, true), self.with_lane(mask, i, false));
         self.store(open, rest, span)?;
         let left = self.turn(n, lane, body, span)?;
         if let Some(mode) = self.mode {

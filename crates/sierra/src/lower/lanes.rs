@@ -58,6 +58,9 @@ pub(super) struct Turns {
     pub after: Cont,
 }
 
+/// Masks of more lanes than an AVX register has numbers of 32 bits are conditions, if the processor has masks.
+const MAX_IN_NUMBERS: u32 = 8;
+
 impl Mode {
     pub fn is_real(self) -> bool {
         !self.is_implicit || self.has_left
@@ -103,31 +106,43 @@ impl<'s> Lowerer<'s, '_> {
         self.w.types.vector(Prim::Bool, n)
     }
 
-    // A mask is a vector of numbers, -1 for active lanes: between blocks, processors hold conditions of lanes as numbers of some width, and LLVM would take
-    // the least one, and convert them to and fro.
+    // A mask of many lanes is a vector of conditions where the processor has registers for these. Elsewhere it is a vector of numbers, -1 for active lanes:
+    // between blocks, processors hold conditions of lanes as numbers of some width, and LLVM would take the least one, and convert them to and fro. Few
+    // lanes are numbers there, too: these are compared and combined in less time.
 
     pub(super) fn all_lanes(&mut self, n: u32, active: bool) -> Val {
-        let ty = self.w.types.vector(Prim::I32, n);
-        self.w.lit(ty, if active { u64::MAX } else { 0 })
+        let prim = if self.has_masks && n > MAX_IN_NUMBERS { Prim::Bool } else { Prim::I32 };
+        let ty = self.w.types.vector(prim, n);
+        self.w.lit(ty, if active { prim.normalize(u64::MAX) } else { 0 })
     }
 
     /// A condition with lanes as a mask.
     pub(super) fn mask_of_bools(&mut self, bools: Val) -> Val {
         let n = self.w.types.as_vector(self.w.ty(bools)).map_or(1, |v| v.1);
         let (active, not) = (self.all_lanes(n, true), self.all_lanes(n, false));
-        self.w.op(Op::Select, &[bools, active, not])
+        if self.w.lane_prim(active) == Some(Prim::Bool) { bools } else { self.w.op(Op::Select, &[bools, active, not]) }
     }
 
     pub(super) fn bools(&mut self, mask: Val) -> Val {
+        if self.w.lane_prim(mask) == Some(Prim::Bool) {
+            return mask;
+        }
         let ty = self.w.ty(mask);
         let zero = self.w.lit(ty, 0);
         self.w.op(Op::Lt, &[mask, zero])
     }
 
     pub(super) fn other_lanes(&mut self, mask: Val) -> Val {
-        let ty = self.w.ty(mask);
-        let all = self.w.lit(ty, u64::MAX);
+        let n = self.w.types.as_vector(self.w.ty(mask)).map_or(1, |v| v.1);
+        let all = self.all_lanes(n, true);
         self.w.op(Op::Xor, &[mask, all])
+    }
+
+    /// A mask with one lane active or not.
+    pub(super) fn with_lane(&mut self, mask: Val, lane: Val, active: bool) -> Val {
+        let prim = self.w.lane_prim(mask).unwrap_or(Prim::I32);
+        let value = self.w.lit_prim(prim, if active { prim.normalize(u64::MAX) } else { 0 });
+        self.w.op(Op::Insert, &[mask, lane, value])
     }
 
     pub(super) fn any_of(&mut self, mask: Val) -> Val {
@@ -407,6 +422,13 @@ impl<'s> Lowerer<'s, '_> {
                 && self.w.lane_prim(inner).is_some_and(|p| p.bits() == prim.bits() && !p.is_float())
             {
                 // As sums are in SIMD mode.
+                term = inner;
+            }
+            if self.w.is_op(term, Op::Cast)
+                && let inner = self.w.args(term)[0]
+                && self.w.is_op(inner, Op::Splat)
+                && self.w.lane_prim(inner).is_some_and(|p| p.bits() == prim.bits() && !p.is_float())
+            {
                 term = inner;
             }
             if self.w.is_op(term, Op::Splat) {

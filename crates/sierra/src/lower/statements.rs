@@ -386,8 +386,7 @@ impl<'s> Lowerer<'s, '_> {
         // A NaN is not even equal to itself: each lane is taken once all the same.
         let is_equal = self.mask_of_bools(is_equal);
         let lanes = self.w.op(Op::And, &[mask, is_equal]);
-        let active = self.w.lit_i32(-1);
-        let lanes = self.w.op(Op::Insert, &[lanes, i, active]);
+        let lanes = self.with_lane(lanes, i, true);
         let others = self.other_lanes(lanes);
         let rest = self.w.op(Op::And, &[mask, others]);
         self.store(open, rest, span)?;

@@ -1,6 +1,6 @@
 //! ISPC's programs as files of the command: called from C and C++, with other numbers of lanes, and with Impala.
 
-use crate::common::{Folder, nyala, stderr};
+use crate::common::{Folder, nyala, root, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,6 +27,14 @@ fn build(folder: &Folder, program: &Path, name: &str, args: &[&str]) -> PathBuf 
     let output = run(&all, &[program]);
     assert!(output.status.success(), "{}", stderr(&output));
     made
+}
+
+/// Where a processor has registers for masks, masks of many lanes have another type.
+#[test]
+fn masks_in_registers_of_their_own_change_no_result() {
+    let folders = ["tests/run/ispc", "tests/run/sierra"].map(|folder| root().join(folder));
+    let output = run(&["test", "--engine", "interp", "--cpu", "x86-64-v4"], &[&folders[0], &folders[1]]);
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
 }
 
 #[test]
