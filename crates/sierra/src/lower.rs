@@ -87,6 +87,7 @@ pub fn lower(
         cur: None,
         result: None,
         targets: Vec::new(),
+        switches: Vec::new(),
         reached: FxHashSet::default(),
         is_constant: false,
         mode: None,
@@ -174,8 +175,15 @@ enum Entity {
     Lanes(usize),
     /// A template of structs.
     Template(usize),
-    /// A variable whose declaration a `goto` leaves out.
-    Skipped,
+    /// A variable whose declaration is left out on a way to this place.
+    Skipped(SkippedBy),
+}
+
+#[derive(Clone, Copy)]
+enum SkippedBy {
+    Goto,
+    /// Or by `default`: only a reference is.
+    Case,
 }
 
 #[derive(Clone, Copy)]
@@ -351,6 +359,8 @@ struct Lowerer<'s, 'w> {
     /// In a function: where it returns to, and its result's type.
     result: Option<(Val, Ty)>,
     targets: Vec<Targets>,
+    /// Those `switch`es around that declare variables above a label.
+    switches: Vec<switches::Variables<'s>>,
     /// Blocks that others lead to, so far. The rest has no body, and is gone.
     reached: FxHashSet<Cont>,
     /// A constant is lowered, which needs no memory, and not code.

@@ -60,9 +60,15 @@ impl<'s> Lowerer<'s, '_> {
                     Ok(Value::Plain(self.w.lit_prim(prim, prim.normalize(n as u64)), ty))
                 }
                 Some(Entity::Functions(set)) => self.function_value(set, Name { text: name, span: e.span }),
-                Some(Entity::Skipped) => {
-                    let hint = "declare it before the `goto`";
-                    let what = "variables whose declarations a `goto` leaves out";
+                Some(Entity::Skipped(by)) => {
+                    let (what, hint) = match by {
+                        SkippedBy::Goto => {
+                            ("variables whose declarations a `goto` leaves out", "declare it before the `goto`")
+                        }
+                        SkippedBy::Case => {
+                            ("references whose declarations a `case` leaves out", "declare it before the `switch`")
+                        }
+                    };
                     Err(Box::new(limitation::not_supported(e.span, what, hint)))
                 }
                 Some(Entity::Type(_) | Entity::Template(_)) => Err(Box::new(sierra_type::type_as_value(e.span, name))),
