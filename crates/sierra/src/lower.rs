@@ -597,7 +597,15 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
         declared: &[(Specifier<'s>, Declarator<'s>)],
     ) -> Lowered<(Signature, Vec<&'s str>)> {
-        let mut result = self.declared_type(base, specifier.is_const, declarator)?;
+        let is_own = self.is_ispc && !matches!(storage, Storage::Export | Storage::ExternC | Storage::Typedef);
+        let mut result = if is_own && declarator.is_reference && declarator.reference_lanes.is_none() {
+            let to = self.referred_type(base, specifier.is_const, declarator)?;
+            self.complete(to, declarator.span)?;
+            let is_const = declarator.pointers.last().map_or(specifier.is_const, |p| p.0);
+            self.types.reference(to, is_const)
+        } else {
+            self.declared_type(base, specifier.is_const, declarator)?
+        };
         if matches!(storage, Storage::Export | Storage::ExternC) {
             result = self.address_type(result, declarator.span)?;
         }

@@ -702,6 +702,10 @@ impl<'s> Lowerer<'s, '_> {
                 (None, None) => {}
                 (None, Some(_)) => return Err(Box::new(sierra_type::no_return(span, &self.types.show(ty)))),
                 (Some(e), None) => self.effect(e)?,
+                (Some(e), Some(at)) if let Kind::Reference { to, is_const } = *self.types.kind(ty) => {
+                    let address = self.referred(e, to, is_const)?;
+                    self.store(at, address, span)?;
+                }
                 (Some(e), Some(at)) => {
                     let found = self.value(e)?;
                     self.w.set_origin(e.span);
@@ -720,9 +724,13 @@ impl<'s> Lowerer<'s, '_> {
                 self.end(ret, &[]);
             }
             Some(e) => {
-                let found = self.value_for(e, ty)?;
-                self.w.set_origin(e.span);
-                let val = self.convert(found, ty, e.span)?;
+                let val = if let Kind::Reference { to, is_const } = *self.types.kind(ty) {
+                    self.referred(e, to, is_const)?
+                } else {
+                    let found = self.value_for(e, ty)?;
+                    self.w.set_origin(e.span);
+                    self.convert(found, ty, e.span)?
+                };
                 self.w.set_origin(span);
                 self.end(ret, &[val]);
             }
