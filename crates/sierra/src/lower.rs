@@ -89,6 +89,7 @@ pub fn lower(
         cur: None,
         result: None,
         targets: Vec::new(),
+        switches: Vec::new(),
         reached: FxHashSet::default(),
         is_constant: false,
         mode: None,
@@ -176,8 +177,15 @@ enum Entity {
     Lanes(usize),
     /// A template of structs.
     Template(usize),
-    /// A variable whose declaration a `goto` leaves out.
-    Skipped,
+    /// A variable whose declaration is left out on a way to this place.
+    Skipped(SkippedBy),
+}
+
+#[derive(Clone, Copy)]
+enum SkippedBy {
+    Goto,
+    /// Or by `default`: only a reference is.
+    Case,
 }
 
 #[derive(Clone, Copy)]
@@ -355,6 +363,8 @@ struct Lowerer<'s, 'w> {
     /// In a function: where it returns to, and its result's type.
     result: Option<(Val, Ty)>,
     targets: Vec<Targets>,
+    /// Those `switch`es around that declare variables above a label.
+    switches: Vec<switches::Variables<'s>>,
     /// Blocks that others lead to, so far. The rest has no body, and is gone.
     reached: FxHashSet<Cont>,
     /// A constant is lowered, which needs no memory, and not code.
@@ -591,7 +601,15 @@ impl<'s> Lowerer<'s, '_> {
         declarator: &Declarator<'s>,
         declared: &[(Specifier<'s>, Declarator<'s>)],
     ) -> Lowered<(Signature, Vec<&'s str>)> {
-        let mut result = self.declared_type(base, specifier.is_const, declarator)?;
+        let is_own = self.is_ispc && !matches!(storage, Storage::Export | Storage::ExternC | Storage::Typedef);
+        let mut result = if is_own && declarator.is_reference && declarator.reference_lanes.is_none() {
+            let to = self.referred_type(base, specifier.is_const, declarator)?;
+            self.complete(to, declarator.span)?;
+            let is_const = declarator.pointers.last().map_or(specifier.is_const, |p| p.0);
+            self.types.reference(to, is_const)
+        } else {
+            self.declared_type(base, specifier.is_const, declarator)?
+        };
         if matches!(storage, Storage::Export | Storage::ExternC) {
             result = self.address_type(result, declarator.span)?;
         }

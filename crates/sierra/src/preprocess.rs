@@ -70,13 +70,15 @@ enum Part<'s> {
     Text(usize),
     /// `##`
     Paste,
+    /// `__VA_OPT__(…)`: so many parts follow that are there only if the macro has more arguments than names.
+    Optional(usize),
 }
 
 impl<'s> Macro<'s> {
-    /// One that stands for a number, or for nothing.
+    /// One that the language has: it stands for a number, or for nothing.
     fn number(text: &'static str) -> Macro<'s> {
-        let kind = if text.contains('.') { Kind::Float } else { Kind::Int };
-        let body = if text.is_empty() { Vec::new() } else { vec![Part::Token(Token { kind, text, span: Span::NONE })] };
+        let made = tokens(nyala_base::Id::from_idx(0), text).into_iter().filter(|t| t.kind != Kind::End);
+        let body = made.map(|t| Part::Token(Token { span: Span::NONE, ..t })).collect();
         Macro { params: None, is_variadic: false, body }
     }
 }
@@ -277,6 +279,11 @@ impl<'s> Preprocessor<'s, '_> {
             i += usize::from(pastes);
             let Some(&part) = found.body.get(i) else { break };
             i += 1;
+            if let Part::Optional(n) = part {
+                let rest = found.params.as_ref().map_or(0, Vec::len).saturating_sub(1);
+                i += if args.get(rest).is_none_or(|a| a.is_empty()) { n } else { 0 };
+                continue;
+            }
             let of_part = match part {
                 Part::Token(part) => vec![(Token { span: token.span, ..part }, inner)],
                 Part::Text(n) => {
@@ -289,6 +296,7 @@ impl<'s> Preprocessor<'s, '_> {
                     self.pay(arg.len(), 0, token)?;
                     if self.has_pastes && !pastes && !is_paste(i) { self.argument(arg, token)? } else { arg }
                 }
+                Part::Optional(_) => Vec::new(),
                 Part::Paste => return Err(Box::new(sierra_preprocessor::pasted(token.span))),
             };
             if !pastes {
@@ -570,9 +578,30 @@ impl<'s> Preprocessor<'s, '_> {
             params.iter().flatten().position(is_it)
         };
         let mut parts = Vec::new();
+        // Where each `__VA_OPT__(` that is open begins, and how many parentheses are open in it.
+        let mut optional: Vec<(usize, u32)> = Vec::new();
         let mut i = 0;
         while let Some(&token) = body.get(i) {
             i += 1;
+            if is_variadic && token.text == "__VA_OPT__" && body.get(i).is_some_and(|t| t.text == "(") {
+                optional.push((parts.len(), 0));
+                parts.push(Part::Optional(0));
+                i += 1;
+                continue;
+            }
+            if let Some((at, depth)) = optional.last_mut() {
+                match token.text {
+                    "(" => *depth += 1,
+                    ")" if *depth == 0 => {
+                        let (at, n) = (*at, parts.len() - *at - 1);
+                        parts[at] = Part::Optional(n);
+                        optional.pop();
+                        continue;
+                    }
+                    ")" => *depth -= 1,
+                    _ => {}
+                }
+            }
             if token.text != "#" {
                 parts.push(param(&token).map_or(Part::Token(token), Part::Param));
                 continue;
@@ -599,6 +628,10 @@ impl<'s> Preprocessor<'s, '_> {
                 }
             }
             i += 1;
+        }
+        if !optional.is_empty() {
+            let last = rest[rest.len() - 1];
+            return Err(Box::new(c_syntax::unexpected(last.span, last.text, "`)` of `__VA_OPT__`")));
         }
         self.macros.insert(name, Rc::new(Macro { params, is_variadic, body: parts }));
         Ok(())

@@ -34,6 +34,10 @@ const OPERATORS: [(&str, &str); 28] = [
     (">>=", "operator>>="),
 ];
 
+/// More of them in ISPC's dialect.
+const OPERATORS_OF_ISPC: [(&str, &str); 5] =
+    [("++", "operator++"), ("--", "operator--"), ("=", "operator="), ("&&", "operator&&"), ("||", "operator||")];
+
 impl<'s> Parser<'s> {
     /// With a name, or without one where a type stands alone.
     pub(super) fn declarator(&mut self, is_named: bool) -> Parsed<Declarator<'s>> {
@@ -130,7 +134,9 @@ impl<'s> Parser<'s> {
     fn operator(&mut self) -> Parsed<Name<'s>> {
         let start = self.expect("operator")?;
         let sign = self.token();
-        let Some(&(_, name)) = OPERATORS.iter().find(|o| sign.kind == Kind::Sign && o.0 == sign.text) else {
+        let more: &[(&str, &str)] = if self.is_ispc() { &OPERATORS_OF_ISPC } else { &[] };
+        let known = OPERATORS.iter().chain(more).find(|o| sign.kind == Kind::Sign && o.0 == sign.text);
+        let Some(&(_, name)) = known else {
             if sign.kind == Kind::Sign {
                 let hint = "write a function";
                 let what = format!("operators `{}` of one's own", sign.text);

@@ -277,11 +277,20 @@ impl<'s> Parser<'s> {
             }
             let mut init = None;
             if self.is("(") {
-                self.pos += 1;
-                if !self.is(")") {
-                    init = Some(Init::Value(self.nested(Self::assignment)?));
+                let at = self.next().span;
+                let mut values = Vec::new();
+                while !self.is(")") {
+                    values.push(self.nested(Self::assignment)?);
+                    if !self.eat(",") {
+                        break;
+                    }
                 }
                 self.expect(")")?;
+                init = match values.len() {
+                    0 => None,
+                    1 => values.pop().map(Init::Value),
+                    _ => Some(Init::List(values.into_iter().map(|e| (None, Init::Value(e))).collect(), self.since(at))),
+                };
             } else if self.is("{") {
                 init = Some(self.init()?);
             }
@@ -290,7 +299,9 @@ impl<'s> Parser<'s> {
         }
         if self.eat("launch") {
             let mut counts = Vec::new();
+            let mut n_brackets = 0;
             while self.eat("[") {
+                n_brackets += 1;
                 loop {
                     counts.push(self.nested(Self::assignment)?);
                     if !self.eat(",") {
@@ -298,6 +309,10 @@ impl<'s> Parser<'s> {
                     }
                 }
                 self.expect("]")?;
+            }
+            if n_brackets > 1 {
+                // `launch[z][y][x]` is `launch[x, y, z]`.
+                counts.reverse();
             }
             let is_old = self.eat("<");
             let name = self.name("the name of a task")?;

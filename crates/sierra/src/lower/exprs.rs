@@ -60,9 +60,15 @@ impl<'s> Lowerer<'s, '_> {
                     Ok(Value::Plain(self.w.lit_prim(prim, prim.normalize(n as u64)), ty))
                 }
                 Some(Entity::Functions(set)) => self.function_value(set, Name { text: name, span: e.span }),
-                Some(Entity::Skipped) => {
-                    let hint = "declare it before the `goto`";
-                    let what = "variables whose declarations a `goto` leaves out";
+                Some(Entity::Skipped(by)) => {
+                    let (what, hint) = match by {
+                        SkippedBy::Goto => {
+                            ("variables whose declarations a `goto` leaves out", "declare it before the `goto`")
+                        }
+                        SkippedBy::Case => {
+                            ("references whose declarations a `case` leaves out", "declare it before the `switch`")
+                        }
+                    };
                     Err(Box::new(limitation::not_supported(e.span, what, hint)))
                 }
                 Some(Entity::Type(_) | Entity::Template(_)) => Err(Box::new(sierra_type::type_as_value(e.span, name))),
@@ -176,8 +182,8 @@ impl<'s> Lowerer<'s, '_> {
     fn int_literal(&mut self, text: &str, span: Span) -> Lowered<(Val, Ty)> {
         let faulty = || Box::new(c_syntax::literal(span, text, "integer"));
         let is_decimal = !text.starts_with("0x") && !text.starts_with("0X");
-        if self.is_ispc && is_decimal && text.contains(['d', 'D']) {
-            // `2d`
+        if self.is_ispc && is_decimal && text.contains(['d', 'D', 'f', 'F']) {
+            // `2d`, `1f16`
             return self.float_of_ispc(text, span);
         }
         // `2k`
@@ -255,9 +261,49 @@ impl<'s> Lowerer<'s, '_> {
 
     /// A place that is no constant.
     fn changed_place(&mut self, e: &Expr<'s>, what: &str) -> Lowered<Value> {
-        let value = self.expression(e)?;
+        let value = match &e.kind {
+            ExprKind::Choose(parts) if self.is_ispc => match self.chosen_place(parts, e.span)? {
+                Some(place) => place,
+                None => return Err(Box::new(sierra_type::no_place(e.span, what))),
+            },
+            _ => self.expression(e)?,
+        };
         self.check_changed(&value, e.span, what)?;
         Ok(value)
+    }
+
+    /// `(c ? a : b)` as a place, where the condition is the same in all lanes. `None`: it is none.
+    fn chosen_place(&mut self, [condition, then, otherwise]: &[Expr<'s>; 3], span: Span) -> Lowered<Option<Value>> {
+        let found = self.value(condition)?;
+        if self.types.lanes(found.1).is_some() || self.types.as_short(found.1).is_some() {
+            return Ok(None);
+        }
+        let holds = self.truth(found, condition.span)?;
+        let (a, b) = (self.expression(then)?, self.expression(otherwise)?);
+        let (Value::Place(a), Value::Place(b)) = (a, b) else { return Ok(None) };
+        if a.ty != b.ty {
+            return Ok(None);
+        }
+        let pointer = self.types.pointer(a.ty, false);
+        self.w.set_origin(span);
+        let (one, other) = (self.retyped(a.address, pointer), self.retyped(b.address, pointer));
+        let address = self.w.op(Op::Select, &[holds, one, other]);
+        let zero = self.w.lit_i64(0);
+        let address = self.w.op(Op::Lea, &[address, zero]);
+        Ok(Some(Value::Place(Variable { address, ty: a.ty, is_const: a.is_const || b.is_const })))
+    }
+
+    /// What a call gives: where a reference leads to, or a value.
+    fn called(&mut self, (val, ty): (Val, Ty)) -> Value {
+        let Kind::Reference { to, is_const } = *self.types.kind(ty) else { return Value::Plain(val, ty) };
+        let zero = self.w.lit_i64(0);
+        Value::Place(Variable { address: self.w.op(Op::Lea, &[val, zero]), ty: to, is_const })
+    }
+
+    /// The value behind the result of a call.
+    pub(super) fn behind_reference(&mut self, found: (Val, Ty), span: Span) -> Lowered<(Val, Ty)> {
+        let value = self.called(found);
+        self.read(value, span)
     }
 
     fn check_changed(&self, value: &Value, span: Span, what: &str) -> Lowered<()> {
@@ -499,6 +545,11 @@ impl<'s> Lowerer<'s, '_> {
             }
             Unary::Increment | Unary::Decrement => {
                 let place = self.changed_place(operand, "`++`")?;
+                if let Some((val, ty)) =
+                    self.counting_operator(&place, operator == Unary::Increment, false, operand.span, span)?
+                {
+                    return Ok(Value::Plain(val, ty));
+                }
                 self.count(&place, operator == Unary::Increment, span)?;
                 return Ok(place);
             }
@@ -569,6 +620,24 @@ impl<'s> Lowerer<'s, '_> {
         Ok((val, to))
     }
 
+    /// A program's own `++` or `--` of a struct, which has another argument if it stands behind its operand.
+    fn counting_operator(
+        &mut self,
+        place: &Value,
+        is_up: bool,
+        is_behind: bool,
+        of: Span,
+        span: Span,
+    ) -> Lowered<Option<(Val, Ty)>> {
+        if !self.is_ispc {
+            return Ok(None);
+        }
+        let name = if is_up { "operator++" } else { "operator--" };
+        let (zero, int) = (self.w.lit_i32(0), self.types.prim(Prim::I32));
+        let args = [(place.clone(), of), (Value::Plain(zero, int), span)];
+        self.struct_operator(name, &args[..1 + usize::from(is_behind)], span)
+    }
+
     /// Adds one to a place, or subtracts one. Returns what was there.
     fn count(&mut self, place: &Value, is_up: bool, span: Span) -> Lowered<(Val, Ty)> {
         let old = self.read(place.clone(), span)?;
@@ -602,6 +671,20 @@ impl<'s> Lowerer<'s, '_> {
             self.assign_to(&place, new, value.span)?;
             return Ok(place);
         }
+        if operator.is_none()
+            && self.is_ispc
+            && self.types.as_struct(place.ty()).is_some()
+            && self.find("operator=").is_some()
+        {
+            let new = self.expression(value)?;
+            let args = [(place.clone(), target.span), (new, value.span)];
+            if self.struct_operator("operator=", &args, span)?.is_none() {
+                let [_, (new, _)] = args;
+                let new = self.read(new, value.span)?;
+                self.assign_to(&place, new, value.span)?;
+            }
+            return Ok(place);
+        }
         let mut new = self.value_for(value, place.ty())?;
         if let Some(operator) = operator {
             let old = self.read(place.clone(), target.span)?;
@@ -620,14 +703,14 @@ impl<'s> Lowerer<'s, '_> {
             (ExprKind::Name(name), Some((Postfix { kind: PostfixKind::Call(args), span: end }, others))) => {
                 rest = others;
                 span = through(span, *end);
-                let (val, ty) = self.call(Name { text: name, span: base.span }, &[], args, span)?;
-                Value::Plain(val, ty)
+                let found = self.call(Name { text: name, span: base.span }, &[], args, span)?;
+                self.called(found)
             }
             (ExprKind::Instance(name, of), Some((Postfix { kind: PostfixKind::Call(args), span: end }, others))) => {
                 rest = others;
                 span = through(span, *end);
-                let (val, ty) = self.call(*name, of, args, span)?;
-                Value::Plain(val, ty)
+                let found = self.call(*name, of, args, span)?;
+                self.called(found)
             }
             _ => self.expression(base)?,
         };
@@ -655,7 +738,10 @@ impl<'s> Lowerer<'s, '_> {
                 PostfixKind::Increment | PostfixKind::Decrement => {
                     self.check_changed(&value, inner, "`++`")?;
                     let is_up = matches!(operator.kind, PostfixKind::Increment);
-                    let (old, ty) = self.count(&value, is_up, span)?;
+                    let (old, ty) = match self.counting_operator(&value, is_up, true, inner, span)? {
+                        Some(found) => found,
+                        None => self.count(&value, is_up, span)?,
+                    };
                     Value::Plain(old, ty)
                 }
             };

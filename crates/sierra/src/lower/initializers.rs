@@ -13,25 +13,49 @@ impl<'s> Lowerer<'s, '_> {
         init: Option<&Init<'s>>,
     ) -> Lowered<Ty> {
         let Some(None) = declarator.lengths.first() else { return self.declared_type(base, is_const, declarator) };
-        let n = match init {
-            Some(Init::List(parts, _)) => self.list_length(parts)?,
-            Some(Init::Value(Expr { kind: ExprKind::Text(texts), span })) => self.text(texts, *span)?.len() as u64 + 1,
-            _ => 0,
-        };
-        if n == 0 {
-            return Err(Box::new(sierra_constant::length(declarator.span)));
-        }
-        if declarator.lengths.len() > 1 || !declarator.pointers.is_empty() {
+        if declarator.function.is_some() {
             let hint = "write the length";
             return Err(Box::new(limitation::not_supported(declarator.span, "such arrays without a length", hint)));
         }
-        let base = self.rated(base, declarator)?;
-        self.complete(base, declarator.span)?;
-        if self.elements(base).saturating_mul(n) > MAX_LENGTH {
-            return Err(Box::new(sierra_constant::length(declarator.span)));
+        // The longest list on each level.
+        let mut lengths = Vec::new();
+        let mut lists: Vec<&Init<'s>> = init.into_iter().collect();
+        for _ in &declarator.lengths {
+            let mut n = 0;
+            let mut inner = Vec::new();
+            for list in lists {
+                n = n.max(match list {
+                    Init::List(parts, _) => {
+                        inner.extend(parts.iter().map(|p| &p.1));
+                        self.list_length(parts)?
+                    }
+                    Init::Value(Expr { kind: ExprKind::Text(texts), span }) => {
+                        self.text(texts, *span)?.len() as u64 + 1
+                    }
+                    Init::Value(_) => 0,
+                });
+            }
+            lengths.push(n);
+            lists = inner;
         }
-        let ty = self.types.array(base, n);
-        self.depth(ty, declarator.span)?;
+        let mut ty = self.rated(base, declarator)?;
+        let mut target_is_const = is_const;
+        for (is_const, varying) in &declarator.pointers {
+            ty = self.pointer_type(ty, target_is_const, varying.as_ref(), declarator.span)?;
+            target_is_const = *is_const;
+        }
+        self.complete(ty, declarator.span)?;
+        for (length, n) in declarator.lengths.iter().zip(lengths).rev() {
+            if length.is_some() {
+                ty = self.array_of(ty, length.as_ref(), declarator.span)?;
+                continue;
+            }
+            if n == 0 || self.elements(ty).saturating_mul(n) > MAX_LENGTH {
+                return Err(Box::new(sierra_constant::length(declarator.span)));
+            }
+            ty = self.types.array(ty, n);
+            self.depth(ty, declarator.span)?;
+        }
         Ok(ty)
     }
 
@@ -91,6 +115,10 @@ impl<'s> Lowerer<'s, '_> {
                     let lane = self.types.lane(ty);
                     let zero = self.zero(lane);
                     let mut values = vec![zero; n as usize];
+                    // In ISPC's dialect, one value is that of all lanes.
+                    if let ([(None, part)], true) = (&parts[..], self.is_ispc) {
+                        return self.initial_value(ty, part);
+                    }
                     for (at, part) in self.places(parts, ty, n.into(), *span)? {
                         values[at] = self.initial_value(lane, part)?;
                     }
@@ -225,7 +253,8 @@ impl<'s> Lowerer<'s, '_> {
                 self.w.op_ty(Op::Struct, ir, &parts)
             }
             Kind::Soa { block, .. } => self.zero(block),
-            Kind::Error | Kind::Void | Kind::Reference { .. } => self.w.unit(),
+            Kind::Reference { .. } => self.w.lit(ir, 0),
+            Kind::Error | Kind::Void => self.w.unit(),
         }
     }
 }

@@ -13,6 +13,28 @@ use super::*;
 /// The parameters of a task behind its own.
 pub(super) const TASK: [&str; 6] = ["taskIndex0", "taskIndex1", "taskIndex2", "taskCount0", "taskCount1", "taskCount2"];
 
+/// The least and the largest numbers of types.
+const LIMITS: [(&str, &str); 18] = [
+    ("INT8_MIN", "(-128)"),
+    ("INT16_MIN", "(-32768)"),
+    ("INT32_MIN", "(-2147483647 - 1)"),
+    ("INT64_MIN", "(-9223372036854775807ll - 1)"),
+    ("INT8_MAX", "127"),
+    ("INT16_MAX", "32767"),
+    ("INT32_MAX", "2147483647"),
+    ("INT64_MAX", "9223372036854775807ll"),
+    ("UINT8_MAX", "255"),
+    ("UINT16_MAX", "65535"),
+    ("UINT32_MAX", "4294967295u"),
+    ("UINT64_MAX", "18446744073709551615ull"),
+    ("FLT16_MIN", "6.103515625e-05f16"),
+    ("FLT_MIN", "1.17549435e-38f"),
+    ("DBL_MIN", "2.2250738585072014d-308"),
+    ("FLT16_MAX", "65504.0f16"),
+    ("FLT_MAX", "3.40282347e+38f"),
+    ("DBL_MAX", "1.7976931348623157d+308"),
+];
+
 /// The macros that every program has.
 pub(super) fn macros(gang: u32) -> Vec<(&'static str, &'static str)> {
     const WIDTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", "64"];
@@ -21,13 +43,17 @@ pub(super) fn macros(gang: u32) -> Vec<(&'static str, &'static str)> {
         ("PI", "3.1415926535"),
         ("ISPC_POINTER_SIZE", "64"),
         ("ISPC_MAJOR_VERSION", "1"),
-        ("ISPC_MINOR_VERSION", "24"),
+        ("ISPC_MINOR_VERSION", "28"),
+        ("LLVM_VERSION_MAJOR", "22"),
+        ("LLVM_VERSION_MINOR", "1"),
+        ("ISPC_ATTRIBUTE_SUPPORTED", "1"),
         ("TARGET_ELEMENT_WIDTH", "4"),
         ("ISPC_UINT_IS_DEFINED", "1"),
         ("ISPC_FP16_SUPPORTED", "1"),
         ("ISPC_FP64_SUPPORTED", "1"),
         ("ISPC_LLVM_INTRINSICS_ENABLED", "0"),
     ];
+    found.extend(LIMITS);
     // What such a gang is on processors of today.
     found.push(match gang {
         0..=4 => ("ISPC_TARGET_SSE4", "1"),
@@ -159,7 +185,7 @@ impl<'s> Lowerer<'s, '_> {
         let lower = text.to_ascii_lowercase();
         let is_hex = lower.starts_with("0x");
         let (digits, prim) = match &*lower {
-            text if text.ends_with("f16") && !is_hex => (&text[..text.len() - 3], Prim::F16),
+            text if text.ends_with("f16") && (!is_hex || text.contains('p')) => (&text[..text.len() - 3], Prim::F16),
             text if text.ends_with('d') => (&text[..text.len() - 1], Prim::F64),
             text if text.ends_with('f') => (&text[..text.len() - 1], Prim::F32),
             text => (text, Prim::F32),

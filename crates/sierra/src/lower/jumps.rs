@@ -75,7 +75,7 @@ impl<'s> Lowerer<'s, '_> {
             let is_before = |span: &Span| span.file == jump.file && span.lo < jump.lo;
             for (entity, span) in self.scopes.iter_mut().skip(1).flat_map(|s| s.values_mut()) {
                 if matches!(entity, Entity::Variable(_) | Entity::Lanes(_)) && !is_before(span) {
-                    *entity = Entity::Skipped;
+                    *entity = Entity::Skipped(SkippedBy::Goto);
                 }
             }
         }

@@ -41,10 +41,11 @@ const UNARY: [(&str, Op); 25] = [
 const BINARY: [(&str, Op); 3] = [("pow", Op::Pow), ("atan2", Op::Atan2), ("copysign", Op::Copysign)];
 
 /// All others.
-const NAMES: [&str; 91] = [
+const NAMES: [&str; 94] = [
     "abs",
     "all",
     "alloca",
+    "and",
     "any",
     "aos_to_soa2",
     "aos_to_soa3",
@@ -92,6 +93,7 @@ const NAMES: [&str; 91] = [
     "mod",
     "none",
     "num_cores",
+    "or",
     "packmask",
     "packed_load_active",
     "packed_store_active",
@@ -124,6 +126,7 @@ const NAMES: [&str; 91] = [
     "set_ftz_daz_flags",
     "shift",
     "shuffle",
+    "sign_extend",
     "signbits",
     "sincos",
     "soa_to_aos2",
@@ -358,6 +361,28 @@ impl<'s> Lowerer<'s, '_> {
                 }
             }
             "select" => self.select(args, span)?,
+            "and" | "or" => {
+                let values = self.arguments(args, 2, span)?;
+                let lanes = self.types.lanes(values[0].1).or(self.types.lanes(values[1].1));
+                let ty = self.numbers(Prim::Bool, lanes);
+                let mut both = Vec::new();
+                for (value, arg) in values.into_iter().zip(args) {
+                    let holds = self.truth(value, arg.span)?;
+                    let from = self.numbers(Prim::Bool, self.types.lanes(value.1));
+                    both.push(self.convert((holds, from), ty, arg.span)?);
+                }
+                (self.w.op(if word == "and" { Op::And } else { Op::Or }, &both), ty)
+            }
+            "sign_extend" => {
+                let values = self.arguments(args, 1, span)?;
+                let holds = self.truth(values[0], args[0].span)?;
+                let lanes = self.types.lanes(values[0].1);
+                let (from, to) = (self.numbers(Prim::Bool, lanes), self.numbers(Prim::I32, lanes));
+                let one = self.convert((holds, from), to, span)?;
+                let ir = self.w.ty(one);
+                let zero = self.w.lit(ir, 0);
+                (self.w.op(Op::Sub, &[zero, one]), to)
+            }
             "lanemask" => {
                 self.arguments(args, 0, span)?;
                 (self.active_bits(span)?, long)
@@ -397,6 +422,8 @@ impl<'s> Lowerer<'s, '_> {
                         let ir = self.w.types.i32();
                         (self.w.op_ty(Op::Cast, ir, &[count]), int)
                     }
+                    // One number for all lanes has one bit.
+                    Some((Prim::Bool, None)) => (self.convert((val, ty), int, span)?, int),
                     Some((prim, lanes)) if prim.is_int() => {
                         let count = self.w.op(Op::Popcount, &[val]);
                         let to = self.numbers(Prim::I32, lanes);

@@ -209,6 +209,17 @@ impl<'s> Lowerer<'s, '_> {
     }
 
     pub(super) fn logic(&mut self, is_or: bool, values: &[Expr<'s>]) -> Lowered<Value> {
+        let name = if is_or { "operator||" } else { "operator&&" };
+        if self.is_ispc && self.find(name).is_some() {
+            let mut is_of_structs = false;
+            for e in values {
+                let ty = self.type_of(e)?;
+                is_of_structs |= self.types.as_struct(ty).is_some();
+            }
+            if is_of_structs {
+                return self.logic_of_structs(is_or, name, values);
+            }
+        }
         let ty = self.types.prim(Prim::Bool);
         let Some((last, before)) = values.split_last() else { return Ok(Value::Plain(self.w.unit(), Types::ERROR)) };
         if self.is_constant {
@@ -254,6 +265,25 @@ impl<'s> Lowerer<'s, '_> {
         self.jump(after, &[decision]);
         self.go_on_in(after);
         Ok(Value::Plain(self.w.param(after, 1), ty))
+    }
+
+    /// A program's own `&&` or `||`: all operands are computed.
+    fn logic_of_structs(&mut self, is_or: bool, name: &str, values: &[Expr<'s>]) -> Lowered<Value> {
+        let Some((first, rest)) = values.split_first() else { return Ok(Value::Plain(self.w.unit(), Types::ERROR)) };
+        let mut all = self.value(first)?;
+        for e in rest {
+            let found = self.value(e)?;
+            let span = through(first.span, e.span);
+            let args = [(Value::Plain(all.0, all.1), span), (Value::Plain(found.0, found.1), e.span)];
+            all = match self.struct_operator(name, &args, span)? {
+                Some(made) => made,
+                None => {
+                    let [a, b] = [all.1, found.1].map(|ty| self.types.show(ty));
+                    return Err(Box::new(sierra_type::operands(span, if is_or { "||" } else { "&&" }, &a, &b)));
+                }
+            };
+        }
+        Ok(Value::Plain(all.0, all.1))
     }
 
     fn logic_of_lanes(&mut self, is_or: bool, values: &[Expr<'s>], n: u32) -> Lowered<Value> {
@@ -308,6 +338,9 @@ impl<'s> Lowerer<'s, '_> {
 
     pub(super) fn choose(&mut self, [condition, then, otherwise]: &[Expr<'s>; 3], span: Span) -> Lowered<Value> {
         let found = self.value(condition)?;
+        if self.types.as_short(found.1).is_some() {
+            return self.choose_elements(found, [then, otherwise], span);
+        }
         let holds = self.truth(found, condition.span)?;
         if self.is_constant {
             let (a, b) = (self.value(then)?, self.value(otherwise)?);
@@ -347,6 +380,38 @@ impl<'s> Lowerer<'s, '_> {
         self.jump(after, &[a]);
         self.go_on_in(after);
         Ok(Value::Plain(self.w.param(after, 1), ty))
+    }
+
+    /// `c ? a : b` where the condition is a short vector: both values are computed, and chosen from element by element.
+    fn choose_elements(
+        &mut self,
+        (conditions, of_conditions): (Val, Ty),
+        [then, otherwise]: [&Expr<'s>; 2],
+        span: Span,
+    ) -> Lowered<Value> {
+        let Some((of, n)) = self.types.as_short(of_conditions) else {
+            return Ok(Value::Plain(self.w.unit(), Types::ERROR));
+        };
+        let (a, b) = (self.value(then)?, self.value(otherwise)?);
+        self.w.set_origin(span);
+        let element = |l: &Self, ty| l.types.as_short(ty).map_or(ty, |s| s.0);
+        let numbers = [a.1, b.1].map(|ty| self.number_type(element(self, ty)));
+        let [Some((x, p)), Some((y, q))] = numbers else {
+            let [a, b] = [a.1, b.1].map(|ty| self.types.show(ty));
+            return Err(Box::new(sierra_type::operands(span, "?:", &a, &b)));
+        };
+        let lanes = p.or(q).or(self.types.lanes(of));
+        let prim = self.common(x, y);
+        let (of_bools, of_values) = (self.numbers(Prim::Bool, lanes), self.numbers(prim, lanes));
+        let (bools, ty) = (self.types.short(of_bools, n), self.types.short(of_values, n));
+        let holds = self.convert((conditions, of_conditions), bools, span)?;
+        let (a, b) = (self.convert(a, ty, then.span)?, self.convert(b, ty, otherwise.span)?);
+        let mut vals = Vec::new();
+        for i in 0..n {
+            let parts = [holds, a, b].map(|v| self.w.extract(v, i));
+            vals.push(self.w.op(Op::Select, &parts));
+        }
+        Ok(Value::Plain(self.of_parts(&vals, ty), ty))
     }
 
     /// The type of `c ? a : b`.

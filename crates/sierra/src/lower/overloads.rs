@@ -23,9 +23,29 @@ const PROMOTED: u32 = 1;
 const CONVERTED: u32 = 2;
 const BROADCAST: u32 = 10;
 const EACH_LANE: u32 = 20;
-/// In ISPC's dialect a value for all lanes costs less than a promotion.
+/// In ISPC's dialect a number that becomes one of a wider type costs less than a value for all lanes, that less than another conversion, and both together
+/// cost most.
 const PROMOTED_OF_ISPC: u32 = 4;
-const BROADCAST_OF_ISPC: u32 = 1;
+const WIDENED_OF_ISPC: u32 = 5;
+const BROADCAST_OF_ISPC: u32 = 8;
+const CONVERTED_OF_ISPC: u32 = 10;
+
+/// Whether all numbers of a type are numbers of another one.
+fn is_widened(from: Prim, to: Prim) -> bool {
+    // Of integers, and of those that a float has exactly.
+    let digits = |prim: Prim| match prim {
+        Prim::Bool => 1,
+        Prim::F16 => 11,
+        Prim::F32 => 24,
+        Prim::F64 => 53,
+        _ => prim.bits() - u32::from(prim.is_signed()),
+    };
+    match (from.is_float(), to.is_float()) {
+        (true, false) => false,
+        (false, false) if from != Prim::Bool && from.is_signed() && !to.is_signed() => false,
+        _ => to != Prim::Bool && digits(from) <= digits(to),
+    }
+}
 
 pub(super) fn functions(set: &[Candidate]) -> impl Iterator<Item = usize> {
     set.iter().filter_map(|c| if let Candidate::Function(id) = *c { Some(id) } else { None })
@@ -198,9 +218,15 @@ impl<'s> Lowerer<'s, '_> {
             (Kind::Short(a, n), Kind::Short(b, m)) if n == m => self.rank_of_types(a, b, false),
             (Kind::Prim(_), Kind::Short(b, _)) => self.rank_of_types(from, b, false).map(|rank| rank + CONVERTED),
             (Kind::Prim(a), Kind::Prim(b)) => {
-                let is_promotion = self.promoted(a) == b || a == Prim::F32 && b == Prim::F64;
-                let cost = if is_promotion { PROMOTED } else { CONVERTED };
-                Some(if self.is_ispc { cost * PROMOTED_OF_ISPC } else { cost })
+                let is_small = a == Prim::Bool || a.is_int() && a.bits() < 32;
+                let is_promotion = is_small && b == Prim::I32 || a == Prim::F32 && b == Prim::F64;
+                Some(match (self.is_ispc, is_promotion) {
+                    (true, true) => PROMOTED_OF_ISPC,
+                    (true, false) if is_widened(a, b) => WIDENED_OF_ISPC,
+                    (true, false) => CONVERTED_OF_ISPC,
+                    (false, true) => PROMOTED,
+                    (false, false) => CONVERTED,
+                })
             }
             (Kind::Pointer { .. } | Kind::Function(_), Kind::Prim(Prim::Bool)) => Some(CONVERTED + 1),
             (Kind::Prim(Prim::I32), Kind::Pointer { .. } | Kind::Function(_)) if is_zero => Some(CONVERTED),
@@ -236,7 +262,8 @@ impl<'s> Lowerer<'s, '_> {
         }
         let id = self.chosen(set, name, &[], args, span)?;
         let callee = self.callee(id);
-        self.call_values(&callee, args, span).map(Some)
+        let found = self.call_values(&callee, args, span)?;
+        self.behind_reference(found, span).map(Some)
     }
 
     /// An operator has a parameter that is a struct, and as many as the operator has operands.
@@ -255,7 +282,8 @@ impl<'s> Lowerer<'s, '_> {
         };
         let fits = match sign {
             "!" | "~" => params.len() == 1,
-            "+" | "-" => matches!(params.len(), 1 | 2),
+            // With a number behind it, it stands behind its operand.
+            "+" | "-" | "++" | "--" => matches!(params.len(), 1 | 2),
             _ => params.len() == 2,
         };
         if !fits {

@@ -46,7 +46,9 @@ impl<'s> Lowerer<'s, '_> {
                 l.loop_statement(condition.as_ref(), step.as_ref(), body, true)
             }),
             StatementKind::DoWhile(body, condition) => self.loop_statement(Some(condition), None, body, false),
-            StatementKind::Switch(value, body) => self.within_switch(statement, |l| l.switch(value, body)),
+            StatementKind::Switch(value, body) => {
+                self.within_switch(statement, |l| l.with_variables_of_cases(body, |l| l.switch(value, body)))
+            }
             StatementKind::Case(_) => Err(Box::new(c_syntax::misplaced(statement.span, "case", "`switch`"))),
             StatementKind::Default => Err(Box::new(c_syntax::misplaced(statement.span, "default", "`switch`"))),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
@@ -112,10 +114,12 @@ impl<'s> Lowerer<'s, '_> {
                     let n = self.length(n)?;
                     let lanes = self.referred_lanes(e, ty, is_const, n)?;
                     self.lane_references.push(lanes);
+                    self.note_reference(name);
                     self.declare(name, Entity::Lanes(self.lane_references.len() - 1))?;
                     continue;
                 }
                 let address = self.referred(e, ty, is_const)?;
+                self.note_reference(name);
                 let zero = self.w.lit_i64(0);
                 let address = self.w.op(Op::Lea, &[address, zero]);
                 self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
@@ -126,12 +130,7 @@ impl<'s> Lowerer<'s, '_> {
             self.w.set_origin(name.span);
             let val = match init {
                 Some(init) => self.initial_value(ty, init),
-                // Lanes that are not active at the first assignment are computed with, too.
-                None if (self.is_ispc || self.mode.is_some()) && self.is_anywhere_varying(ty) => Ok(self.zero(ty)),
-                None => {
-                    let ir = self.types.ir(ty, self.w);
-                    Ok(self.w.undef(ir))
-                }
+                None => Ok(self.no_value(ty)),
             };
             self.w.set_origin(name.span);
             // A faulty value is no reason to call the variable unknown.
@@ -147,11 +146,11 @@ impl<'s> Lowerer<'s, '_> {
                     self.w.set_init(global, val);
                     self.w.global_val(global)
                 }
-                None => self.slot(val),
+                None => self.variable(val, ty, init.is_some(), name.span)?,
             };
             if self.types.is_varying(ty) {
                 self.note_local(name.text, address);
-                if init.is_some() && self.is_unchanged(name.text) {
+                if init.is_some() && self.is_unchanged(name.text) && !self.is_of_cases() {
                     self.values.insert(address, val);
                 }
             }
@@ -159,6 +158,16 @@ impl<'s> Lowerer<'s, '_> {
             fault.map_or(Ok(()), Err)?;
         }
         Ok(())
+    }
+
+    /// What a variable has that is declared without a value.
+    pub(super) fn no_value(&mut self, ty: Ty) -> Val {
+        // Lanes that are not active at the first assignment are computed with, too.
+        if (self.is_ispc || self.mode.is_some()) && self.is_anywhere_varying(ty) {
+            return self.zero(ty);
+        }
+        let ir = self.types.ir(ty, self.w);
+        self.w.undef(ir)
     }
 
     /// Variables with the types of their values.
@@ -180,7 +189,7 @@ impl<'s> Lowerer<'s, '_> {
             let (val, ty) = self.value(e)?;
             self.complete(ty, e.span)?;
             self.w.set_origin(name.span);
-            let address = self.slot(val);
+            let address = self.variable(val, ty, true, name.span)?;
             let is_const = declaration.specifier.is_const;
             self.declare(name, Entity::Variable(Variable { address, ty, is_const }))?;
         }
@@ -692,6 +701,10 @@ impl<'s> Lowerer<'s, '_> {
                 (None, None) => {}
                 (None, Some(_)) => return Err(Box::new(sierra_type::no_return(span, &self.types.show(ty)))),
                 (Some(e), None) => self.effect(e)?,
+                (Some(e), Some(at)) if let Kind::Reference { to, is_const } = *self.types.kind(ty) => {
+                    let address = self.referred(e, to, is_const)?;
+                    self.store(at, address, span)?;
+                }
                 (Some(e), Some(at)) => {
                     let found = self.value(e)?;
                     self.w.set_origin(e.span);
@@ -710,9 +723,13 @@ impl<'s> Lowerer<'s, '_> {
                 self.end(ret, &[]);
             }
             Some(e) => {
-                let found = self.value_for(e, ty)?;
-                self.w.set_origin(e.span);
-                let val = self.convert(found, ty, e.span)?;
+                let val = if let Kind::Reference { to, is_const } = *self.types.kind(ty) {
+                    self.referred(e, to, is_const)?
+                } else {
+                    let found = self.value_for(e, ty)?;
+                    self.w.set_origin(e.span);
+                    self.convert(found, ty, e.span)?
+                };
                 self.w.set_origin(span);
                 self.end(ret, &[val]);
             }

@@ -1,6 +1,92 @@
 //! `switch`, of a value that is the same in all lanes and of one that has lanes. Separate from other statements, since both have labels in a row.
+//!
+//! A variable that a case declares is there in those below it, too, as in C: its place is made before the labels, so that all of them know it.
 
 use super::*;
+
+/// Of a `switch` that declares variables above a label.
+pub(super) struct Variables<'s> {
+    /// How many scopes are around the statements of the `switch`, with its own.
+    n_scopes: usize,
+    /// Where the variables' places are made.
+    entry: Option<Cur>,
+    /// References since the last label.
+    references: Vec<Name<'s>>,
+}
+
+fn is_label(statement: &Statement<'_>) -> bool {
+    matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default)
+}
+
+impl<'s> Lowerer<'s, '_> {
+    /// Lowers a `switch` whose variables may be declared by one case and used by another.
+    pub(super) fn with_variables_of_cases(
+        &mut self,
+        body: &[Statement<'s>],
+        lower: impl FnOnce(&mut Self) -> Lowered<()>,
+    ) -> Lowered<()> {
+        let first = body.iter().position(|s| matches!(s.kind, StatementKind::Declare(_)));
+        if !first.is_some_and(|first| body[first..].iter().any(is_label)) {
+            return lower(self);
+        }
+        let inner = self.block("switch");
+        if self.is_reached() {
+            self.reached.insert(inner);
+        }
+        let n_scopes = self.scopes.len() + 1;
+        self.switches.push(Variables { n_scopes, entry: self.cur, references: Vec::new() });
+        self.go_on_in(inner);
+        let done = lower(self);
+        let after = self.cur;
+        self.cur = self.switches.pop().and_then(|s| s.entry);
+        self.jump(inner, &[]);
+        self.cur = after;
+        done
+    }
+
+    /// The innermost `switch`, if what is declared here is known at its other labels.
+    fn switch_around(&mut self) -> Option<&mut Variables<'s>> {
+        let n_scopes = self.scopes.len();
+        self.switches.last_mut().filter(|s| s.n_scopes == n_scopes)
+    }
+
+    pub(super) fn is_of_cases(&mut self) -> bool {
+        self.switch_around().is_some()
+    }
+
+    /// The place of a variable of a block, with its value.
+    pub(super) fn variable(&mut self, val: Val, ty: Ty, has_value: bool, span: Span) -> Lowered<Val> {
+        let Some(entry) = self.switch_around().map(|s| s.entry) else { return Ok(self.slot(val)) };
+        let first = self.no_value(ty);
+        let cur = std::mem::replace(&mut self.cur, entry);
+        let address = self.slot(first);
+        let entry = std::mem::replace(&mut self.cur, cur);
+        if let Some(around) = self.switch_around() {
+            around.entry = entry;
+        }
+        if has_value {
+            self.store(address, val, span)?;
+        }
+        Ok(address)
+    }
+
+    /// A reference is declared here, which is none at other labels.
+    pub(super) fn note_reference(&mut self, name: Name<'s>) {
+        if let Some(around) = self.switch_around() {
+            around.references.push(name);
+        }
+    }
+
+    fn skip_references(&mut self) {
+        let names = self.switch_around().map(|s| std::mem::take(&mut s.references)).unwrap_or_default();
+        let Some(scope) = self.scopes.last_mut() else { return };
+        for name in names {
+            if let Some((entity, _)) = scope.get_mut(name.text) {
+                *entity = Entity::Skipped(SkippedBy::Case);
+            }
+        }
+    }
+}
 
 impl<'s> Lowerer<'s, '_> {
     pub(super) fn switch(&mut self, value: &Expr<'s>, body: &[Statement<'s>]) -> Lowered<()> {
@@ -65,7 +151,8 @@ impl<'s> Lowerer<'s, '_> {
         let mut labels = labels.into_iter();
         let done = self.scoped(|l| {
             for statement in body {
-                if matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default) {
+                if is_label(statement) {
+                    l.skip_references();
                     let Some((_, k)) = labels.next() else { break };
                     l.jump(k, &[]);
                     l.go_on_in(k);
@@ -149,11 +236,12 @@ impl<'s> Lowerer<'s, '_> {
         let mut at = 0;
         let done = self.scoped(|l| {
             for statement in body {
-                if !matches!(statement.kind, StatementKind::Case(_) | StatementKind::Default) {
+                if !is_label(statement) {
                     let done = l.statement(statement);
                     l.report(done);
                     continue;
                 }
+                l.skip_references();
                 l.jump(blocks[at], &[]);
                 l.go_on_in(blocks[at]);
                 let active = l.load(mask, statement.span)?;

@@ -172,6 +172,9 @@ impl<'s> Lowerer<'s, '_> {
         let Kind::Pointer { to, .. } = *self.types.kind(lane) else {
             return Err(Box::new(sierra_type::mismatch(pointer.span, &self.types.show(ty), "a pointer")));
         };
+        if self.is_pointer(to) && matches!(word, "swap" | "compare_exchange") && !self.types.is_varying(ty) {
+            return self.atomic_of_pointers(val, to, others, span);
+        }
         let prim = self.types.as_prim(to);
         if prim.is_none_or(|p| p == Prim::Bool || p == Prim::F16) {
             let expected = "a pointer to a `uniform` number of 8, 16, 32 or 64 bits";
@@ -225,6 +228,32 @@ impl<'s> Lowerer<'s, '_> {
             l.store(olds, found, span)
         })?;
         Ok((self.load(olds, span)?, all))
+    }
+
+    fn is_pointer(&self, ty: Ty) -> bool {
+        matches!(self.types.kind(ty), Kind::Pointer { .. }) && self.types.as_slice(ty).is_none()
+    }
+
+    /// `atomic_swap` of a pointer, or with another value `atomic_compare_exchange`: of its bits.
+    fn atomic_of_pointers(&mut self, at: Val, ty: Ty, others: &[Expr<'s>], span: Span) -> Lowered<(Val, Ty)> {
+        let word = self.types.prim(Prim::U64);
+        let words = self.types.pointer(word, false);
+        let at = self.retyped(at, words);
+        let ir = self.w.types.prim(Prim::U64);
+        let mut vals = Vec::new();
+        for other in others {
+            let found = self.value_for(other, ty)?;
+            if self.types.is_varying(found.1) {
+                let hint = "write a loop, `foreach_active`";
+                let what = "atomic operations with a pointer in each lane";
+                return Err(Box::new(limitation::not_supported(other.span, what, hint)));
+            }
+            let pointer = self.convert(found, ty, other.span)?;
+            vals.push(self.w.op_ty(Op::Bitcast, ir, &[pointer]));
+        }
+        let bits = self.atomic_at(at, 0, &vals, others.len() > 1, span)?;
+        let ir = self.types.ir(ty, self.w);
+        Ok((self.w.op_ty(Op::Bitcast, ir, &[bits]), ty))
     }
 
     pub(super) fn atomic_at(
