@@ -290,7 +290,7 @@ impl Evaluator<'_> {
             _ => rules,
         };
         let (mask, full) = match marks.halt {
-            true => (rules.automatic, false),
+            true => (rules.automatic & !self.kept_return(k), false),
             false => self.requested(call, rules, forced)?,
         };
         let mark = marks.shown();
@@ -351,6 +351,17 @@ impl Evaluator<'_> {
             self.note_returned(s, &mut site.past);
         }
         Some(Decision::Enter(call.mode))
+    }
+
+    /// The return of a function, as a mask, if a call with a `$` keeps it as a parameter: calls with equal functions share a copy
+    /// then, whatever they return to. Loops, and what is to be unfolded anyway, are made for their return.
+    fn kept_return(&self, k: Cont) -> u64 {
+        let params = self.source.params(k);
+        let is_plain = self.source.cont(k).filter.all.is_none() && !self.facts.is_recursive[k] && self.is_top_level(k);
+        match params.last() {
+            Some(&p) if is_plain && params.len() <= 64 && facts::is_return(self.source, p) => 1 << (params.len() - 1),
+            _ => 0,
+        }
     }
 
     /// Whether a continuation is a function that captures nothing. Code of others belongs to the call that made them.
