@@ -203,7 +203,7 @@ fn spin(n: i32) -> u32 {
     while i < n { x = step(x); i += 1 }
     x
 }
-fn main() -> () { print_i32(spin($20000000) as i32) }
+fn main() -> () { print_i32(spin($60000000) as i32) }
 ";
     if !is_here("perf") {
         return;
@@ -216,7 +216,8 @@ fn main() -> () { print_i32(spin($20000000) as i32) }
         perf
     };
     let command = command();
-    let record = ["record", "-q", "-k", "mono", "-e", "cpu-clock", "-o", "a", command.to_str().unwrap()];
+    // Few samples: the lines of those in the compiler and in LLVM are looked up, too, which takes most of the time.
+    let record = ["record", "-q", "-F", "200", "-k", "mono", "-e", "cpu-clock", "-o", "a", command.to_str().unwrap()];
     let out = perf(&[&record[..], &["run", "-g", "--jitdump", ".", "p.impala"]].concat()).run_to_end();
     if stderr(&out).contains("perf_event_paranoid") {
         return skip_here("perf, which is forbidden");
