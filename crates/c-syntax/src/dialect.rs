@@ -45,7 +45,7 @@ const SIERRA: [&str; 19] = [
     "using",
 ];
 
-const ISPC: [&str; 23] = [
+const ISPC: [&str; 25] = [
     "cbreak",
     "ccontinue",
     "creturn",
@@ -60,10 +60,12 @@ const ISPC: [&str; 23] = [
     "foreach_unique",
     "launch",
     "noinline",
+    "register",
     "soa",
     "sync",
     "task",
     "unmasked",
+    "volatile",
     "invoke_sycl",
     "__attribute__",
     "__declspec",

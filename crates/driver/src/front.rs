@@ -18,7 +18,7 @@ use crate::diagnostics::no_such_static;
 use crate::files::Loader;
 use crate::libraries::Shelves;
 use crate::report::{Failed, Report};
-use crate::{Options, libraries, sierra, staged, tuning};
+use crate::{Options, graph, libraries, sierra, staged, tuning};
 use nyala_base::{Diagnostic, FileId, Sink, Span};
 use nyala_sema::{Exports, Input, Program};
 use nyala_syntax::ast;
@@ -260,6 +260,8 @@ pub struct FrontEnd {
     checked: Checked,
     /// What the program has in DeepCPS or Staged-C.
     pub(crate) staged: Vec<nyala_staging::program::Program>,
+    /// The graph of a program in Sierra alone, whose check makes it: the first to ask has it.
+    pub(crate) lowered: std::sync::Mutex<Option<(graph::Made, nyala_ir::World)>>,
 }
 
 impl FrontEnd {
@@ -321,7 +323,11 @@ impl FrontEnd {
         trees.report.libraries = all_libraries.filter_map(|m| m.file).collect();
         let mut report = trees.report.clone();
         let staged = staged::check(&mut report);
-        sierra::check(&mut report, &options);
+        let is_alone = staged.is_empty() && trees.program().iter().all(|tree| tree.items.is_empty());
+        let is_sierra = is_alone && !report.sink.has_errors() && sierra::has_files(&report);
+        if !is_sierra {
+            sierra::check(&mut report, &options);
+        }
         let (shelves, known) = (trees.shelves.clone(), trees.exports.clone());
         let exports = move || known.get_or_init(|| libraries::exports(&shelves)).clone();
         let checked = report.time(
@@ -340,9 +346,25 @@ impl FrontEnd {
             },
             |_| 0,
         );
-        let mut front = FrontEnd { options, report, checked, staged };
+        let mut front = FrontEnd { options, report, checked, staged, lowered: std::sync::Mutex::default() };
         tuning::forgive_candidates(&mut front);
+        if is_sierra {
+            front.check_sierra();
+        }
         front
+    }
+
+    /// Checks a program in Sierra alone, and keeps its graph.
+    fn check_sierra(&mut self) {
+        if self.report.sink.has_errors() {
+            return sierra::check(&mut self.report, &self.options);
+        }
+        let mut report = self.report.clone();
+        let made = self.lower(&mut report);
+        self.report = report;
+        if let Some(world) = made.filter(|_| !self.report.sink.has_errors()) {
+            self.lowered = Some((self.made(), world)).into();
+        }
     }
 
     /// The syntax trees.

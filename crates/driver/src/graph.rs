@@ -88,22 +88,34 @@ fn verify(options: &Options, report: &mut Report, pass: &'static str, world: &Wo
     }
 }
 
+/// The options that a graph is made with.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Made {
+    spaces: nyala_ir::target::Spaces,
+    wrap: bool,
+    debug: bool,
+    checks_bounds: bool,
+    lanes: u32,
+}
+
 impl FrontEnd {
-    /// The program's graph.
-    ///
-    /// # Errors
-    /// All that the user can simply have wrong.
-    pub fn graph(&self) -> Result<Graph, Failed> {
+    pub(crate) fn made(&self) -> Made {
         let options = &self.options;
-        check_cpus(options)?;
-        let mut report = self.without_errors()?;
-        let lowering = nyala_sema::Lowering {
+        Made {
             spaces: options.target().spaces,
             wrap: options.wrap,
             debug: options.debug,
             checks_bounds: options.is_interpreted || options.checked().bounds,
-        };
-        let world = report.time(
+            lanes: sierra::lanes(options),
+        }
+    }
+
+    /// All that the program has, as one graph.
+    pub(crate) fn lower(&self, report: &mut Report) -> Option<World> {
+        let options = &self.options;
+        let Made { spaces, wrap, debug, checks_bounds, .. } = self.made();
+        let lowering = nyala_sema::Lowering { spaces, wrap, debug, checks_bounds };
+        report.time(
             options,
             "lower",
             |r| {
@@ -117,7 +129,22 @@ impl FrontEnd {
                 world
             },
             |w| w.as_ref().map_or(0, World::n_vals),
-        );
+        )
+    }
+
+    /// The program's graph.
+    ///
+    /// # Errors
+    /// All that the user can simply have wrong.
+    pub fn graph(&self) -> Result<Graph, Failed> {
+        let options = &self.options;
+        check_cpus(options)?;
+        let mut report = self.without_errors()?;
+        let lowered = self.lowered.lock().ok().and_then(|mut kept| kept.take()).filter(|kept| kept.0 == self.made());
+        let world = match lowered {
+            Some((_, world)) => Some(world),
+            None => self.lower(&mut report),
+        };
         let mut world = report.checked(options, world)?;
         report.facts = target_facts::asked(self, &world).into();
         world.keeps_faults = options.checked() != nyala_checks::Checks::default();

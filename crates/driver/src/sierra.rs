@@ -91,6 +91,15 @@ pub(crate) fn header(report: &Report, options: &Options, guard: &str) -> Option<
     Some(format!("#ifndef {guard}\n#define {guard}\n\n{}\n#endif\n", found.header))
 }
 
+pub(crate) fn has_files(report: &Report) -> bool {
+    !files(&report.sources).is_empty()
+}
+
+/// The lanes of the program's gangs.
+pub(crate) fn lanes(options: &Options) -> u32 {
+    gang(options)
+}
+
 /// Reports what is wrong with grammar, names and types.
 pub(crate) fn check(report: &mut Report, options: &Options) {
     let files = files(&report.sources);

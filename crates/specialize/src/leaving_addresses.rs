@@ -26,7 +26,7 @@ const MAX_PARTS: usize = 256;
 
 /// Returns a warning for each place where such an address leaves its function.
 pub fn leaving_addresses(w: &World) -> Vec<Diagnostic> {
-    if !(0..w.n_vals()).any(|v| w.is_op(Val::from_idx(v), Op::Slot)) {
+    if !may_leave(w) {
         return Vec::new();
     }
     let (nest, _) = Nest::of_program(w, &w.roots());
@@ -80,6 +80,31 @@ pub fn leaving_addresses(w: &World) -> Vec<Diagnostic> {
     found.sort_by_key(|d| (d.primary.span.file, d.primary.span.lo));
     found.dedup();
     found
+}
+
+/// Whether the address of a slot is stored anywhere, or is a result: without looking at where values belong, which is most of the work.
+fn may_leave(w: &World) -> bool {
+    let is_stored = |v: Val| {
+        let written = w.as_op(v).and_then(|op| op.writes()).map(|(_, written)| w.args(v)[written]);
+        written.is_some_and(|written| has_address(w, written))
+    };
+    let is_result = |k: usize| {
+        w.body(Cont::from_idx(k)).is_some_and(|body| {
+            matches!(w.node(body.callee), Node::Param(of, i) if w.param_name(of, i as usize) == Some("ret"))
+                && body.args.iter().any(|&a| has_address(w, a))
+        })
+    };
+    (0..w.n_vals()).any(|v| is_stored(Val::from_idx(v))) || (0..w.n_conts()).any(is_result)
+}
+
+fn has_address(w: &World, v: Val) -> bool {
+    let may_be = match w.as_op(v) {
+        Some(Op::Extract | Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict | Op::Tuple | Op::Struct) => true,
+        Some(Op::Array | Op::Splat | Op::Insert | Op::Select) => true,
+        _ => false,
+    };
+    // Lanes are numbers.
+    may_be && w.types.as_vector(w.ty(v)).is_none() && !slots(w, v).is_empty()
 }
 
 /// Memory that outlives a call.

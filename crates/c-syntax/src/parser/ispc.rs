@@ -49,7 +49,7 @@ pub(super) fn without_attributes(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
 }
 
 pub(super) fn begins_type(word: &str) -> bool {
-    matches!(word, "export" | "task" | "noinline" | "soa" | "__regcall" | "__vectorcall")
+    matches!(word, "export" | "task" | "noinline" | "soa" | "register" | "volatile" | "__regcall" | "__vectorcall")
 }
 
 impl<'s> Parser<'s> {
@@ -99,7 +99,11 @@ impl<'s> Parser<'s> {
             "export" => *storage = Storage::Export,
             "task" => words.is_task = true,
             "unmasked" => words.is_unmasked = true,
-            "noinline" | "__regcall" | "__vectorcall" => {}
+            "noinline" | "register" | "__regcall" | "__vectorcall" => {}
+            "volatile" => {
+                let hint = "use atomic operations, or `memory_barrier`";
+                return Err(Box::new(limitation::not_supported(token.span, "`volatile` variables", hint)));
+            }
             "soa" => {
                 self.pos += 1;
                 self.expect("<")?;

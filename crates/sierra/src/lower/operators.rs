@@ -317,7 +317,11 @@ impl<'s> Lowerer<'s, '_> {
     fn choose_lanes(&mut self, condition: (Val, u32), [then, otherwise]: [&Expr<'s>; 2], span: Span) -> Lowered<Value> {
         let (a, b) = (self.type_of(then)?, self.type_of(otherwise)?);
         let (holds, n) = condition;
-        let undef = [a, b].map(|ty| {
+        let undef = [(then, a), (otherwise, b)].map(|(e, ty)| {
+            // A null pointer becomes one of the other's type.
+            if matches!(e.kind, ExprKind::Null | ExprKind::Int("0")) {
+                return (self.zero(ty), ty);
+            }
             let ir = self.types.ir(ty, self.w);
             (self.w.undef(ir), ty)
         });

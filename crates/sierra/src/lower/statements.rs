@@ -88,6 +88,10 @@ impl<'s> Lowerer<'s, '_> {
         let base = self.specified(&declaration.specifier)?;
         for (declarator, init) in &declaration.declared {
             let Some(name) = declarator.name else { continue };
+            if declarator.params.is_some() && self.is_ispc {
+                self.signature_of(declaration.storage, base, &declaration.specifier, declarator)?;
+                continue;
+            }
             if declarator.params.is_some() {
                 let hint = "declare it outside of functions";
                 return Err(Box::new(limitation::not_supported(declarator.span, "functions declared in others", hint)));

@@ -1,0 +1,1 @@
+volatile uniform int changed; //~ error[limitation]: `volatile` variables are not supported yet
