@@ -98,11 +98,9 @@ fn may_leave(w: &World) -> bool {
 }
 
 fn has_address(w: &World, v: Val) -> bool {
-    let may_be = match w.as_op(v) {
-        Some(Op::Extract | Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict | Op::Tuple | Op::Struct) => true,
-        Some(Op::Array | Op::Splat | Op::Insert | Op::Select) => true,
-        _ => false,
-    };
+    use Op::{Aligned, Array, Bitcast, Extract, Insert, Lea, Restrict, Select, Splat, Struct, Tuple};
+    let is_address = matches!(w.as_op(v), Some(Extract | Lea | Bitcast | Aligned | Restrict));
+    let may_be = is_address || matches!(w.as_op(v), Some(Tuple | Struct | Array | Splat | Insert | Select));
     // Lanes are numbers.
     may_be && w.types.as_vector(w.ty(v)).is_none() && !slots(w, v).is_empty()
 }
