@@ -96,6 +96,7 @@ pub(crate) struct Made {
     debug: bool,
     checks_bounds: bool,
     lanes: u32,
+    has_masks: bool,
 }
 
 impl FrontEnd {
@@ -107,6 +108,7 @@ impl FrontEnd {
             debug: options.debug,
             checks_bounds: options.is_interpreted || options.checked().bounds,
             lanes: sierra::lanes(options),
+            has_masks: options.target().facts().masks,
         }
     }
 
