@@ -279,6 +279,13 @@ impl<'s> Lowerer<'s, '_> {
         }
         let (array, parts) = if is_load { (&args[0], &args[1..]) } else { (&args[k as usize], &args[..k as usize]) };
         let (base, to, _) = self.memory(array)?;
+        if self.types.as_prim(to).is_none() {
+            return Err(Box::new(sierra_type::mismatch(
+                array.span,
+                &self.types.show(to),
+                "elements that are `uniform` numbers",
+            )));
+        }
         let ty = self.with_lanes(to, self.gang, span)?;
         let ir = self.types.ir(ty, self.w);
         for (part, place) in parts.iter().enumerate() {
