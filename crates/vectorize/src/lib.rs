@@ -25,6 +25,8 @@
 //!    lanes, [`gathers`] combines gathers of adjacent elements.
 //! 6. [`widen`], [`memory`], [`calls`]: the translation of instructions.
 //!
+//! [`packs`] is a pass of its own, for code that has vectors in the source.
+//!
 //! Conditions are undefined in inactive lanes; masks never are: `select(mask, cond, false)`, not `and`. Code that reads
 //! the bits of a mask, or branches by them, relies on that.
 //!

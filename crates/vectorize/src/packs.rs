@@ -64,18 +64,15 @@ fn pack_function(types: &mut Types, function: &mut Function, least: u64) {
     for b in 0..function.blocks.len() {
         all.extend(places.packs(types, b, least).into_iter().map(|pack| (b, pack)));
     }
-    // A variable that some access needs stays as it is, and so do the others that use it.
+    // If one access needs the variable of inactive lanes, no access through it is packed.
     let refused = places.refused(types, &all);
     all.retain(|(_, pack)| !refused.contains(&pack.nobody));
     if all.is_empty() {
         return;
     }
     let uses = places.uses;
-    for b in 0..function.blocks.len() {
-        let of_block: Vec<&Pack> = all.iter().filter(|(at, _)| *at == b).map(|(_, pack)| pack).collect();
-        if !of_block.is_empty() {
-            rewrite(types, function, b, &of_block, &uses);
-        }
+    for of_block in all.chunk_by(|a, b| a.0 == b.0) {
+        rewrite(types, function, of_block[0].0, of_block, &uses);
     }
     simplify_function(types, function);
 }
@@ -143,7 +140,8 @@ impl<'f> Places<'f> {
         for (i, inst) in insts.iter().enumerate() {
             let (address, accessed) = match (inst.op, &inst.args[..], inst.result) {
                 (InstOp::Op(Op::Load), &[address], Some(r)) => (address, r),
-                (InstOp::Op(Op::Store), &[address, value], _) => (address, value),
+                // A store that goes past the caches stays one.
+                (InstOp::Op(Op::Store), &[address, value], _) if !inst.fast => (address, value),
                 _ => continue,
             };
             let Some(&[active, own, nobody]) = self.made_by(address, Op::Select) else { continue };
@@ -219,7 +217,7 @@ impl<'f> Places<'f> {
                                     (first_load, last_load) = (first_load.min(access.1), last_load.max(access.1))
                                 }
                                 None => {
-                                    // What is written is no address.
+                                    // A lane may be stored at the address; the address itself may not be stored.
                                     is_fine &= inst.args[1] != address;
                                     first_store = first_store.min(access.1);
                                 }
@@ -247,12 +245,12 @@ fn rewrite(
     types: &mut Types,
     function: &mut Function,
     b: usize,
-    packs: &[&Pack],
+    packs: &[(usize, Pack)],
     uses: &FxHashMap<Value, Vec<(usize, usize)>>,
 ) {
     let old = std::mem::take(&mut function.blocks[b].insts);
     let mut instead: Vec<Option<Vec<Inst>>> = vec![None; old.len()];
-    for pack in packs {
+    for (_, pack) in packs {
         let lanes: Vec<(usize, Value)> = pack.lanes.iter().copied().flatten().collect();
         let ty = types.vector(pack.prim, lanes.len() as u32);
         let (first, last) = (lanes[0].0, lanes[lanes.len() - 1].0);

@@ -32,7 +32,7 @@ const CONVERTED_OF_ISPC: u32 = 10;
 
 /// Whether all numbers of a type are numbers of another one.
 fn is_widened(from: Prim, to: Prim) -> bool {
-    // Of integers, and of those that a float has exactly.
+    // The digits of an integer type, and of the integers that a float type represents exactly.
     let digits = |prim: Prim| match prim {
         Prim::Bool => 1,
         Prim::F16 => 11,

@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// Of a `switch` that declares variables above a label.
+/// What is known of a `switch` that declares variables above a label.
 pub(super) struct Variables<'s> {
     /// How many scopes are around the statements of the `switch`, with its own.
     n_scopes: usize,
