@@ -318,7 +318,7 @@ impl Evaluator<'_> {
         false
     }
 
-    /// Whether a value has an address in memory that the function itself has made.
+    /// Whether a value has an address in memory that a function has made. Statics are not that: they stay in memory anyway.
     pub(super) fn has_object(&self, v: Val) -> bool {
         let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
         let mut n_seen = 0;
@@ -327,13 +327,19 @@ impl Evaluator<'_> {
             self.budget.pay(1);
             match self.dst.types.kind(self.dst.ty(v)) {
                 TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_) => {}
-                TyKind::Ptr { .. } if memory::is_object(&self.dst, memory::base_of(&self.dst, v)) => return true,
+                TyKind::Ptr { .. } if self.is_made_by_function(v) => return true,
                 TyKind::Ptr { .. } if !self.dst.is_op(v, Op::Select) => {}
                 _ if n_seen > 100 => return true,
                 _ => work.extend_from_slice(self.dst.args(v)),
             }
         }
         false
+    }
+
+    /// Whether an address is one in a slot or an allocation.
+    fn is_made_by_function(&self, ptr: Val) -> bool {
+        let base = memory::base_of(&self.dst, ptr);
+        memory::is_object(&self.dst, base) && !matches!(self.dst.node(base), Node::Global(_))
     }
 
     /// Whether a recursive call may get the address of a variable of the caller. Each call of a function has variables

@@ -157,6 +157,29 @@ fn gdb_stops_at_a_line_when_it_runs() {
     has(&gdb(&[program.to_str().unwrap()], &session), &["$1 = 45", "$2 = 10"]);
 }
 
+/// An argument that is the same constant in all calls is no parameter of the code.
+#[test]
+fn gdb_shows_an_argument_that_all_calls_share() {
+    if !is_here("gdb") {
+        return;
+    }
+    let text = "\
+fn at(a: &[i32], n: i32) -> i32 {
+    let x = a(n);
+    print_i32(x);
+    x + n
+}
+fn main(argc: i32, argv: &[&[u8]]) -> i32 {
+    let values = [3, 4, 5, 6];
+    at(&values, argc) + at(&values, argc + 1)
+}
+";
+    let folder = Folder::new("gdb");
+    let program = build(&folder, text, &["-g", "-O", "0", "--no-pe"]);
+    let session = ["break p.impala:3", "run", "print a[n + 2]", "info args"];
+    has(&gdb(&[program.to_str().unwrap()], &session), &["$1 = 6", "n = 1"]);
+}
+
 #[test]
 fn gdb_knows_code_in_memory() {
     if !is_here("gdb") {
