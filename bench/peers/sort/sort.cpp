@@ -5,9 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <vector>
 
 static const int N = 1000000, ROUNDS = 15;
+
+// The workload that is measured, or all.
+static const char *only;
 
 static uint64_t next(uint64_t &state) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -25,6 +29,7 @@ static void set(Pair &x, uint64_t n) { x = {static_cast<int32_t>(n), 1}; }
 
 template <class T, class Sort, class Less>
 static void measure(const char *name, Fill fill, uint64_t &state, Sort sort, Less less) {
+    if (only && std::string(only) != std::string(name) + "_" + fills[fill]) return;
     std::vector<T> numbers(N);
     std::vector<int64_t> times(ROUNDS);
     for (auto &time : times) {
@@ -41,7 +46,8 @@ static void measure(const char *name, Fill fill, uint64_t &state, Sort sort, Les
     std::printf("%s_%s %lld\n", name, fills[fill], static_cast<long long>(times[ROUNDS / 2]));
 }
 
-int main() {
+int main(int argc, char **argv) {
+    only = argc > 1 ? argv[1] : nullptr;
     uint64_t state = 1;
     auto unstable = [](auto &v) { std::sort(v.begin(), v.end()); };
     auto stable = [](auto &v) { std::stable_sort(v.begin(), v.end()); };
