@@ -377,6 +377,13 @@ fn folder(name: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
+/// Whether the C++ compiler finds a header.
+fn has_header(name: &str) -> bool {
+    let mut compiler = Command::new("c++");
+    compiler.args(["-include", name, "-E", "-x", "c++", "/dev/null"]);
+    compiler.output().is_ok_and(|o| o.status.success())
+}
+
 /// A description of the machine and its load.
 fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `x bench align`: `lib/align` beside its peers, each in one program and in turns: pairs of reads beside intrinsics, a protein and a
 //! database beside parasail and SSW, two long sequences beside parasail and edlib. With AVX-512, all but the last also with AVX2 alone.
 
-use super::{Out, Plan, each_line, machine, output_of};
+use super::{Out, Plan, each_line, has_header, machine, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -72,11 +72,4 @@ fn measure(
         each_line(run.arg(threads.to_string()), |line| _ = writeln!(out, "  {cpu}, {count}, {line}"))?;
     }
     Ok(())
-}
-
-/// Whether the C++ compiler finds a header.
-fn has_header(name: &str) -> bool {
-    let mut compiler = Command::new("c++");
-    compiler.args(["-include", name, "-E", "-x", "c++", "/dev/null"]);
-    compiler.output().is_ok_and(|o| o.status.success())
 }

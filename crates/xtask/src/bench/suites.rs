@@ -233,6 +233,10 @@ fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result
         let mut peers: Vec<(usize, Command)> = Vec::new();
         for (i, &(name, tool, options, variant, _)) in suite.peers.iter().enumerate() {
             let Some(&(tool, command)) = tools.get(tool) else { continue };
+            // Scalar code takes most of the time.
+            if plan.is_brief && variant == "scalar" {
+                continue;
+            }
             let file = folder.join(format!("{program}-{i}"));
             match build(suite, program, tool, command, options, &file) {
                 Ok(Some(mut peer)) => {
