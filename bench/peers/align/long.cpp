@@ -20,9 +20,14 @@ int long_alignment(const uint8_t *, int64_t, const uint8_t *, int64_t, int);
 int long_distance(const uint8_t *, int64_t, const uint8_t *, int64_t);
 }
 
-const int ROUNDS = 5, OPEN = 3, EXTEND = 1;
+#ifndef ROUNDS
+#define ROUNDS 5
+#endif
+const int OPEN = 3, EXTEND = 1;
 
 int main(int argc, char **argv) {
+    // Each line is read as soon as it is there.
+    std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
     const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
     auto now = [&] {
         timespec t;
@@ -89,8 +94,13 @@ int main(int argc, char **argv) {
     compare("global alignment", {{"lib/align", [&] { return long_alignment(x(), a.size(), y(), b.size(), threads); }},
                                  {"parasail, scan", parasail(parasail_nw_trace_scan_avx2_256_32)}}, 3);
     parasail_matrix_free(matrix);
-    for (int n : {150, 1000, 20000, 300000})
-        for (int percent : {1, 5, 15, 40}) {
+#ifdef BRIEF
+    const std::vector<int> sizes = {20000}, percents = {5};
+#else
+    const std::vector<int> sizes = {150, 1000, 20000, 300000}, percents = {1, 5, 15, 40};
+#endif
+    for (int n : sizes)
+        for (int percent : percents) {
             make(n, percent);
             const int times = std::max(1, 200000 / n);
             auto repeat = [times](auto run) {

@@ -30,7 +30,10 @@ static Vector add(Vector x, Vector y) { return _mm256_add_epi16(x, y); }
 static Vector sub(Vector x, Vector y) { return _mm256_sub_epi16(x, y); }
 static Vector pick(Vector x, Vector y, Vector equal, Vector other) { return _mm256_blendv_epi8(other, equal, _mm256_cmpeq_epi16(x, y)); }
 #endif
-constexpr int LENGTH = 150, PAIRS = 19968, LANES = sizeof(Vector) / 2, ROUNDS = 9;
+#ifndef ROUNDS
+#define ROUNDS 9
+#endif
+constexpr int LENGTH = 150, PAIRS = 19968, LANES = sizeof(Vector) / 2;
 constexpr int EQUAL = 2, OTHER = -1, OPEN = 2, EXTEND = 1;
 
 using Kernel = Vector (*)(const Vector *, const Vector *, int, Vector *, Vector *);
@@ -71,6 +74,8 @@ template <class T>
 static T *aligned(size_t n) { return static_cast<T *>(std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64)); }
 
 int main(int argc, char **argv) {
+    // Each line is read as soon as it is there.
+    std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
     const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
     std::vector<uint8_t> a(PAIRS * LENGTH), b(PAIRS * LENGTH);
     uint64_t state = 42;

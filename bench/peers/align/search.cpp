@@ -16,9 +16,14 @@
 
 extern "C" void search_proteins(const uint8_t *query, int n, int count, const uint8_t *letters, const int64_t *starts, int threads, int *out);
 
-const int COUNT = 2000, QUERY = 300, ROUNDS = 7, OPEN = 12, EXTEND = 1;
+#ifndef ROUNDS
+#define ROUNDS 7
+#endif
+const int COUNT = 2000, QUERY = 300, OPEN = 12, EXTEND = 1;
 
 int main(int argc, char **argv) {
+    // Each line is read as soon as it is there.
+    std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
     const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
     uint64_t state = 42;
     auto random = [&] { return state ^= state << 13, state ^= state >> 7, state ^= state << 17, state >> 11; };

@@ -1,8 +1,8 @@
 # C += A B by a library, in nanoseconds: the least of as many calls as a quarter of a second takes, after one that is checked. With one
 # thread it is the thread's own time, which other work on the machine does not add to.
-# `product.py openblas|mkl|blis|LIBRARY.so THREADS`, where LIBRARY.so is examples/20_matrix_product.impala.
+# `product.py openblas|mkl|blis|LIBRARY.so THREADS [WORKLOAD…]`, where LIBRARY.so is examples/20_matrix_product.impala.
 import ctypes, glob, os, sys, time
-library, threads = sys.argv[1], int(sys.argv[2])
+library, threads, only = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 # Before any of them looks how many processors there are.
 os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[-threads:]))
 for name in ('OPENBLAS', 'MKL', 'BLIS', 'OMP'): os.environ[name + '_NUM_THREADS'] = str(threads)
@@ -41,6 +41,7 @@ for name, element, m, n, k in [
     ('f32_512', np.float32, 512, 512, 512), ('f32_1024', np.float32, 1024, 1024, 1024), ('f32_2048', np.float32, 2048, 2048, 2048),
     ('f32_odd', np.float32, 1000, 700, 1300), ('f64_1024', np.float64, 1024, 1024, 1024),
 ]:
+    if only and name not in only: continue
     random = np.random.default_rng(1)
     # Small integers, so that there are no rounding errors.
     a, b = (random.integers(-4, 5, size).astype(element) for size in ((m, k), (k, n)))

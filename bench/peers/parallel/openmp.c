@@ -1,7 +1,8 @@
 #include "timing.h"
 #include "work.h"
 #define N (4 << 20)
-int main(void) {
+int main(int argc, char **argv) {
+    only = argc > 1 ? argv[1] : 0;
     int32_t *a = aligned_alloc(64, N * sizeof(int32_t));
     for (int i = 0; i < N; i++) a[i] = 0;
     MEASURE("empty", 2000, for (int k = 0; k < 2000; k++) {

@@ -2,7 +2,8 @@
 #include "work.h"
 #include <tbb/parallel_for.h>
 #define N (4 << 20)
-int main() {
+int main(int argc, char **argv) {
+    only = argc > 1 ? argv[1] : nullptr;
     auto *a = static_cast<int32_t *>(aligned_alloc(64, N * sizeof(int32_t)));
     for (int i = 0; i < N; i++) a[i] = 0;
     using range = tbb::blocked_range<int>;

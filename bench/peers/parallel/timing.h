@@ -3,6 +3,7 @@
 #define TIMING_H
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 static inline double now_ns(void) {
     struct timespec t;
@@ -14,8 +15,10 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 #define RUNS 15
+// The loop that is measured, or all.
+static const char *only;
 #define MEASURE(name, per, ...)                                   \
-    do {                                                          \
+    if (!only || !strcmp(only, name)) do {                                                          \
         double times[RUNS];                                       \
         for (int run = 0; run < RUNS; run++) {                    \
             double start = now_ns();                              \

@@ -155,6 +155,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     for (std::string kind : {"primary", "ao", "diffuse", "random"}) {
+        if (argc > 6 && kind != argv[6]) continue;
         std::vector<Ray> rays = read<Ray>(folder + "/" + name + "." + kind);
         std::vector<Hit> hits(rays.size());
         bool any = kind == "ao", coherent = kind == "primary";

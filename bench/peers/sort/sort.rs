@@ -1,9 +1,9 @@
-// The peer of sort.impala in Rust: sort_unstable (ipnsort) and sort (driftsort) on the same numbers.
+// The peer of sort.impala in Rust: sort_unstable (ipnsort) and sort (driftsort) on the same numbers. Arguments: a workload, instead of
+// all, and the number of elements.
 use std::cmp::Ordering;
 use std::time::Instant;
 
-const N: usize = 1_000_000;
-const ROUNDS: usize = 15;
+const MOST_ROUNDS: usize = 15;
 const FILLS: [&str; 4] = ["random", "sorted", "reversed", "few"];
 
 fn next(state: &mut u64) -> u64 {
@@ -12,20 +12,29 @@ fn next(state: &mut u64) -> u64 {
 }
 
 fn measure<T>(name: &str, fill: usize, state: &mut u64, of: fn(u64) -> T, sort: fn(&mut [T]), by: fn(&T, &T) -> Ordering) {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|only| *only != format!("{name}_{}", FILLS[fill])) {
+        return;
+    }
+    let n = arguments.get(2).map_or(1_000_000, |n| n.parse().unwrap());
+    // Short arrays are sorted several at a time.
+    let times_sorted = (100_000 / n).max(1);
+    let rounds = if n > 2_000_000 { 3 } else { MOST_ROUNDS };
     let mut times = Vec::new();
-    for _ in 0..ROUNDS {
-        let mut all: Vec<T> = Vec::with_capacity(N);
-        for i in 0..N as u64 {
-            let n = next(state);
-            all.push(of([n, i, N as u64 - i, n % 16][fill]));
+    for _ in 0..rounds {
+        let mut all: Vec<T> = Vec::with_capacity(n * times_sorted);
+        for i in 0..n * times_sorted {
+            let k = next(state);
+            let i = (i % n) as u64;
+            all.push(of([k, i, n as u64 - i, k % 16][fill]));
         }
         let start = Instant::now();
-        sort(&mut all);
-        times.push(start.elapsed().as_nanos());
-        assert!(all.is_sorted_by(|a, b| by(a, b) != Ordering::Greater));
+        all.chunks_exact_mut(n).for_each(sort);
+        times.push(start.elapsed().as_nanos() / times_sorted as u128);
+        assert!(all.chunks_exact(n).all(|one| one.is_sorted_by(|a, b| by(a, b) != Ordering::Greater)));
     }
     times.sort_unstable();
-    println!("{name}_{} {}", FILLS[fill], times[ROUNDS / 2]);
+    println!("{name}_{} {}", FILLS[fill], times[rounds / 2]);
 }
 
 fn main() {

@@ -264,9 +264,11 @@ template <long N> void transforms(const std::string &program, void staged(float 
     });
 }
 
-int main() {
+int main(int argc, char **argv) {
+    // The program that is measured, or all.
+    auto wanted = [&](const std::string &program) { return argc < 2 || program == argv[1]; };
     volatile int exponent = 72, range = 2;
-    measure("power", 200000, {
+    if (wanted("power")) measure("power", 200000, {
         power("dynamic", [&](float x) { return dynamic_power(x, exponent); }),
         power("template", template_power72),
         power("plain", [&](float x) { return plain_power(x, exponent); }),
@@ -280,20 +282,20 @@ int main() {
         for (int i = 0; i < n; i++) in[i] = i % 17;
         auto size = n == 1024 ? "1024" : "1e6";
         int times = n == 1024 ? 200 : 1;
-        compare(std::string("conv_") + size, times, n, {
+        if (wanted(std::string("conv_") + size)) compare(std::string("conv_") + size, times, n, {
             {"dynamic", [&](float *out) { dynamic_convolve(in.data(), n, k, range, out); }},
             {"template", [&](float *out) { template_convolve<Kernel>(in.data(), n, out); }},
             {"plain", [&](float *out) { plain_convolve(in.data(), n, k, range, out); }},
             {"staged", [&](float *out) { convolve5(in.data(), n, out); }},
         });
-        compare(std::string("mirror_") + size, times, n, {
+        if (wanted(std::string("mirror_") + size)) compare(std::string("mirror_") + size, times, n, {
             {"dynamic", [&](float *out) { dynamic_convolve_mirror(in.data(), n, k, range, out); }},
             {"template", [&](float *out) { template_convolve_mirror<Kernel>(in.data(), n, out); }},
             {"plain", [&](float *out) { plain_convolve_mirror(in.data(), n, k, range, out); }},
             {"staged", [&](float *out) { convolve5_mirror(in.data(), n, out); }},
         });
     }
-    transforms<1l << 10>("fft_2^10", fft_10);
-    transforms<1l << 20>("fft_2^20", fft_20);
-    transforms<1l << 24>("fft_2^24", fft_24);
+    if (wanted("fft_2^10")) transforms<1l << 10>("fft_2^10", fft_10);
+    if (wanted("fft_2^20")) transforms<1l << 20>("fft_2^20", fft_20);
+    if (wanted("fft_2^24")) transforms<1l << 24>("fft_2^24", fft_24);
 }

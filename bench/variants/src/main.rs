@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// How often each version is measured, in turns, and for how long at least.
+/// How often each version is measured, in turns, if the second argument does not say it, and for how long at least.
 const TURNS: usize = 15;
 const TURN: Duration = Duration::from_millis(4);
 
@@ -61,6 +61,7 @@ struct Bench {
     templates: Library,
     /// Times of the function as it is over those of the variant.
     ratios: Vec<f64>,
+    turns: usize,
 }
 
 /// A function of elements in and out; sizes and values are in it.
@@ -110,7 +111,7 @@ impl Bench {
         let mut out = vec![T::default(); n_out];
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
         let mut counts = [1u32; 3];
-        for turn in 0..=TURNS {
+        for turn in 0..=self.turns {
             for (which, times) in times.iter_mut().enumerate() {
                 let started = Instant::now();
                 for _ in 0..counts[which] {
@@ -147,13 +148,13 @@ impl Bench {
 }
 
 /// How long it takes to find a variant that is there.
-fn find(program: &Program, values: &[f64]) -> Result<f64> {
+fn find(program: &Program, values: &[f64], turns: usize) -> Result<f64> {
     // SAFETY: nothing is called.
     let dots = unsafe { program.partial("dots") }.map_err(text)?;
     let find = || -> std::result::Result<Handle<f64>, nyala_embed::Error> { dots.fix("a", values)?.build() };
     find().map_err(text)?;
     let mut times = Vec::new();
-    for _ in 0..TURNS {
+    for _ in 0..turns {
         let started = Instant::now();
         for _ in 0..10_000 {
             std::hint::black_box(find().map_err(text)?);
@@ -167,11 +168,12 @@ fn run() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = std::env::args().nth(1).unwrap_or_else(|| "out/bench".into());
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {out}: {e}"))?;
+    let turns = std::env::args().nth(2).and_then(|turns| turns.parse().ok()).unwrap_or(TURNS);
     let path = folder.join("programs.impala");
     let compile = |level| Compiler::new().opt_level(level).compile(&path).map_err(text);
     let (slow, fast) = (compile(0)?, compile(3)?);
     let templates = templates(folder, Path::new(&out))?;
-    let mut bench = Bench { slow, fast, templates, ratios: Vec::new() };
+    let mut bench = Bench { slow, fast, templates, ratios: Vec::new(), turns };
     println!("us of a call; build in ms at -O0 and at full speed; calls after which the latter pays");
     println!(
         "{:<22}{:>11}{:>11}{:>11}{:>9}{:>10}{:>10}{:>9}{:>9}",
@@ -288,7 +290,7 @@ fn run() -> Result<()> {
     let mean = bench.ratios.iter().map(|r| r.ln()).sum::<f64>() / bench.ratios.len() as f64;
     println!("generic / fixed, geometric mean: {:.2}", mean.exp());
     for n in [4, 32] {
-        println!("a variant is found by {} bytes in {:.0} ns", n * 8, find(&bench.fast, &numbers[..n])? * 1e9);
+        println!("a variant is found by {} bytes in {:.0} ns", n * 8, find(&bench.fast, &numbers[..n], turns)? * 1e9);
     }
     Ok(())
 }

@@ -90,8 +90,10 @@ const MAX_IN_BLOCK: usize = 1000;
 /// With more instructions in a block than this, literals in indices become offsets. See Note [Offsets of addresses] in
 /// `aggregates`.
 const MAX_SUMS: usize = 1000;
-/// Nothing is inlined into functions with more calls than this.
+/// Only tiny functions are inlined into functions with more calls than this.
 const MAX_INLINED_CALLS: usize = 500;
+/// The instructions of a tiny function, which are about as many as those of its call: the order of a sort, an element of a view.
+pub(crate) const MAX_TINY: usize = 8;
 
 /// Writes the definition of a function with a body.
 pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {

@@ -15,6 +15,7 @@ mod matrix;
 mod parallel;
 mod patterns;
 mod pictures;
+mod plan;
 mod rays;
 mod sierra;
 mod slopes;
@@ -25,8 +26,11 @@ mod text;
 
 use crate::root;
 use nyala_driver::{Failed, Files, FrontEnd, Options, Report};
+use plan::{Out, Plan};
 use std::fmt::Write as _;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 7;
@@ -40,172 +44,101 @@ type Family = (&'static str, &'static [usize], usize, fn(usize) -> String);
 /// The times of one compilation, by pass.
 type Times = Vec<(&'static str, Duration)>;
 
-/// Runs the benchmarks whose names contain `filter`.
-pub fn run(filter: Option<&str>) -> Result<bool, String> {
-    let mut out = String::new();
+/// Runs the benches that `filter` names, or all of them; `is_brief` with one size, and with fewer turns.
+pub fn run(filter: Option<&str>, is_brief: bool) -> Result<bool, String> {
+    let plan = Plan::new(filter, is_brief);
+    let benches = plan.benches()?;
+    let mut out = Out::default();
     let date = output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
     let _ = writeln!(out, "{date}\n{}", machine());
-    let wanted = |name: &str| filter.is_none_or(|f| name.contains(f));
-    if wanted("blur compile") {
-        let path = root().join("examples/blur/blur.impala");
-        let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-        let times = measure(&text, End::Code)?;
-        let _ = writeln!(out, "blur compile (examples/blur), ms by pass");
-        for (pass, time) in &times {
-            let _ = writeln!(out, "  {pass:<20} {:>9.2}", ms(*time));
-        }
-        let _ = writeln!(out, "  ours {:.2}, LLVM {:.2}\n", ms(ours(&times)), ms(llvm(&times)));
-        print!("{out}");
+    for bench in benches {
+        // That is no result.
+        eprintln!("{}", bench.announced(&plan));
+        (bench.run)(&plan, &mut out)?;
     }
-    let shown = out.len();
-    let families: &[Family] = &[
-        ("unroll with accumulator, steps", &[400, 1_600, 6_400], 6_400, unroll_program),
-        ("functions with a loop each", &[200, 800, 3_200], 800, functions_program),
-        ("straight-line statements", &[2_000, 8_000, 32_000], 8_000, statements_program),
-        ("statements with calls in between", &[2_000, 8_000, 32_000], 2_000, calls_program),
-    ];
-    for (name, sizes, largest_for_llvm, program) in families.iter().filter(|f| wanted(f.0)) {
-        let mut block = format!("{name}\n  {:>8} {:>12} {:>12}   by pass, ms\n", "size", "ours, ms", "LLVM, ms");
-        let mut points = Vec::new();
-        for &n in *sizes {
-            let with_llvm = n <= *largest_for_llvm;
-            let times = measure(&program(n), if with_llvm { End::Code } else { End::LlvmText })?;
-            points.push((n as f64, ours(&times).as_secs_f64()));
-            let llvm = if with_llvm { format!("{:.2}", ms(llvm(&times))) } else { "-".into() };
-            let _ = write!(block, "  {n:>8} {:>12.2} {llvm:>12}  ", ms(ours(&times)));
-            for (pass, time) in times.iter().filter(|t| !LLVM.contains(&t.0)) {
-                let _ = write!(block, " {pass} {:.1}", ms(*time));
-            }
-            block.push('\n');
-        }
-        let slopes: Vec<String> =
-            points.windows(2).map(|p| format!("{:.2}", (p[1].1 / p[0].1).ln() / (p[1].0 / p[0].0).ln())).collect();
-        let _ = writeln!(block, "  slopes of log time over log size: {}\n", slopes.join(", "));
-        out.push_str(&block);
-        print!("{block}");
-    }
-    if wanted("front end") {
-        let block = front::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("edits") {
-        let block = edits::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("blur throughput") {
-        let block = throughput()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("parallel loops") {
-        let block = parallel::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("matrix") {
-        out.push_str(&matrix::run()?);
-    }
-    if wanted("text") {
-        let block = text::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("sort") {
-        let block = sort::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    for (name, language) in [("sierra", &sierra::SIERRA), ("ispc", &sierra::ISPC)] {
-        if wanted(name) {
-            let block = sierra::run(language)?;
-            print!("{block}");
-            out.push_str(&block);
-        }
-    }
-    if wanted("staging") {
-        let block = staging::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if filter.is_none_or(|f| f.starts_with("vectorize") || f.starts_with("image")) {
-        out.push_str(&suites::run(filter)?);
-    }
-    if filter.is_none_or(|f| f.starts_with("game")) {
-        out.push_str(&game::run(filter)?);
-    }
-    if wanted("constants") {
-        let block = constants::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("slopes") || filter.is_some_and(|f| f.starts_with("slopes ")) {
-        out.push_str(&slopes::run(filter)?);
-    }
-    if wanted("interpreters") {
-        let block = interpreters::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("patterns") {
-        let block = patterns::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("variants") {
-        let block = variants()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("python") {
-        let block = python()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if wanted("rays") || filter.is_some_and(|f| f.starts_with("rays ")) {
-        out.push_str(&rays::run(filter)?);
-    }
-    if wanted("align") {
-        let block = align::run()?;
-        print!("{block}");
-        out.push_str(&block);
-    }
-    if filter.is_none() && out.len() > shown {
+    if plan.is_complete() {
         let folder = root().join("bench/results");
         let file = folder.join(format!("{}.txt", date.replace([':', ' '], "-")));
         std::fs::create_dir_all(&folder)
-            .and_then(|()| std::fs::write(&file, &out))
+            .and_then(|()| std::fs::write(&file, &out.text))
             .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
         println!("written to {}", file.display());
     }
     Ok(true)
 }
 
+/// Compile times of the blur, by pass.
+fn compile_blur(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let path = root().join("examples/blur/blur.impala");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let times = measure(plan, &text, End::Code)?;
+    let _ = writeln!(out, "blur compile (examples/blur), ms by pass");
+    for (pass, time) in &times {
+        let _ = writeln!(out, "  {pass:<20} {:>9.2}", ms(*time));
+    }
+    let _ = writeln!(out, "  ours {:.2}, LLVM {:.2}\n", ms(ours(&times)), ms(llvm(&times)));
+    Ok(())
+}
+
+/// Compile times of programs of several sizes; `x bench "families unroll"` measures the programs with that name.
+fn families(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let families: &[Family] = &[
+        ("unroll with accumulator, steps", &[400, 1_600, 6_400], 6_400, unroll_program),
+        ("functions with a loop each", &[200, 800, 3_200], 800, functions_program),
+        ("straight-line statements", &[2_000, 8_000, 32_000], 8_000, statements_program),
+        ("statements with calls in between", &[2_000, 8_000, 32_000], 2_000, calls_program),
+    ];
+    for (name, sizes, largest_for_llvm, program) in families.iter().filter(|f| f.0.contains(plan.part("families"))) {
+        let _ = writeln!(out, "{name}\n  {:>8} {:>12} {:>12}   by pass, ms", "size", "ours, ms", "LLVM, ms");
+        let mut points = Vec::new();
+        for &n in plan.sizes(sizes, 0) {
+            let with_llvm = n <= *largest_for_llvm;
+            let times = measure(plan, &program(n), if with_llvm { End::Code } else { End::LlvmText })?;
+            points.push((n as f64, ours(&times).as_secs_f64()));
+            let llvm = if with_llvm { format!("{:.2}", ms(llvm(&times))) } else { "-".into() };
+            let _ = write!(out, "  {n:>8} {:>12.2} {llvm:>12}  ", ms(ours(&times)));
+            for (pass, time) in times.iter().filter(|t| !LLVM.contains(&t.0)) {
+                let _ = write!(out, " {pass} {:.1}", ms(*time));
+            }
+            let _ = writeln!(out);
+        }
+        let slopes: Vec<String> =
+            points.windows(2).map(|p| format!("{:.2}", (p[1].1 / p[0].1).ln() / (p[1].0 / p[0].0).ln())).collect();
+        let _ = match slopes.is_empty() {
+            true => writeln!(out),
+            false => writeln!(out, "  slopes of log time over log size: {}\n", slopes.join(", ")),
+        };
+    }
+    Ok(())
+}
+
 /// `x bench variants`: functions that are specialized while a program runs, beside C++ templates; a filter of rows that is compiled while
 /// a program runs, beside a loop in Rust, and Polars if `bench/peers/install.sh` has installed it.
-fn variants() -> Result<String, String> {
-    let mut text = String::from("variants made at run time\n");
-    let measured = |package, args: &[&str]| {
+fn variants(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let turns = plan.turns(15).to_string();
+    let measured = |out: &mut Out, package, args: &[&str]| {
         let mut command = Command::new("cargo");
         command.args(["run", "--quiet", "--release", "--package", package, "--"]).args(args);
-        printed(command.current_dir(root()))
+        copy_lines(command.current_dir(root()), out)
     };
-    text += &measured("bench-variants", &["out/bench"])?;
-    text += "\na filter of rows\n";
-    text += &measured("filter-csv", &["--measure"])?;
+    let _ = writeln!(out, "variants made at run time");
+    measured(out, "bench-variants", &["out/bench", &turns])?;
+    let _ = writeln!(out, "\na filter of rows");
+    measured(out, "filter-csv", &["--measure"])?;
     let python = root().join("out/peers/bin/python");
     if python.is_file() {
-        text += &printed(Command::new(python).arg(root().join("bench/peers/filter/filter.py")))?;
+        copy_lines(Command::new(python).arg(root().join("bench/peers/filter/filter.py")), out)?;
     }
-    Ok(text + "\n")
+    let _ = writeln!(out);
+    Ok(())
 }
 
 /// `x bench python`: filters and loops from Python, beside Numba and OpenCV.
-fn python() -> Result<String, String> {
+fn python(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let python = root().join("out/peers/bin/python");
     if !python.is_file() {
-        return Ok("from Python: not measured: there is no out/peers, which bench/peers/install.sh makes\n\n".into());
+        let _ = writeln!(out, "from Python: not measured: there is no out/peers, which bench/peers/install.sh makes\n");
+        return Ok(());
     }
     let mut build = Command::new("cargo");
     crate::sh(build.current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala-python"]))?;
@@ -223,16 +156,30 @@ fn python() -> Result<String, String> {
     linked.map_err(|e| format!("{}: {e}", package.display()))?;
     let mut bench = Command::new(python);
     bench.env("PYTHONPATH", &folder).env("PYTHONDONTWRITEBYTECODE", "1").arg(root().join("bench/python/bench.py"));
-    Ok(format!("from Python\n{}\n", printed(&mut bench)?))
+    if plan.is_brief {
+        bench.env("BRIEF_TURNS", plan.turns(9).to_string());
+    }
+    let _ = writeln!(out, "from Python");
+    copy_lines(&mut bench, out)?;
+    let _ = writeln!(out);
+    Ok(())
 }
 
-/// What a command prints.
-fn printed(command: &mut Command) -> Result<String, String> {
-    let output = command.stderr(std::process::Stdio::inherit()).output();
-    let output = output.map_err(|e| format!("cannot start {}: {e}", command.get_program().display()))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("{}: {}", command.get_program().display(), output.status)),
+/// Runs a command, and copies each line that it prints at once.
+fn copy_lines(command: &mut Command, out: &mut Out) -> Result<(), String> {
+    each_line(command, |line| _ = writeln!(out, "{line}"))
+}
+
+/// Runs a command, and calls `tell` with each line as soon as it is printed.
+fn each_line(command: &mut Command, mut tell: impl FnMut(&str)) -> Result<(), String> {
+    let name = command.get_program().display().to_string();
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
+    for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+        tell(&line.map_err(|e| format!("{name}: {e}"))?);
+    }
+    match child.wait().map_err(|e| format!("{name}: {e}"))? {
+        status if status.success() => Ok(()),
+        status => Err(format!("{name}: {status}")),
     }
 }
 
@@ -248,53 +195,74 @@ fn llvm(times: &Times) -> Duration {
     times.iter().filter(|t| LLVM.contains(&t.0)).map(|t| t.1).sum()
 }
 
-/// Runs programs in turns, which print names of workloads and nanoseconds. Returns the medians by program and workload.
-/// A peer that fails is reported and has no times.
-fn in_turns<T>(programs: &mut [(&str, Command)], workloads: &[(&str, T)]) -> Result<Vec<Vec<f64>>, String> {
-    in_some_turns(RUNS, programs, workloads, |_, _| {})
+/// Programs that take turns: each prints names of workloads and nanoseconds. A peer that fails is reported, and takes no part any more.
+struct Turns<'a> {
+    runs: usize,
+    programs: Vec<(&'a str, Command)>,
+    has_failed: Vec<bool>,
 }
 
-/// The same, of so many runs; `tell` is called before each, with the number of the turn and the program's name.
-fn in_some_turns<T>(
-    runs: usize,
-    programs: &mut [(&str, Command)],
-    workloads: &[(&str, T)],
-    tell: impl Fn(usize, &str),
-) -> Result<Vec<Vec<f64>>, String> {
-    let mut times = vec![vec![Vec::new(); workloads.len()]; programs.len()];
-    let mut failed = vec![false; programs.len()];
-    for turn in 1..=runs {
-        for (p, (name, command)) in programs.iter_mut().enumerate() {
-            if failed[p] {
-                continue;
-            }
-            tell(turn, name);
-            let text = match command.output() {
-                Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
-                other => {
-                    let said = other.map(|o| format!("{}: {}", o.status, String::from_utf8_lossy(&o.stderr)));
-                    let why = format!("{name}: {}", said.unwrap_or_else(|e| e.to_string()));
-                    if *name == "ours" {
-                        return Err(why);
-                    }
-                    println!("  not measured: {}", why.trim());
-                    failed[p] = true;
-                    times[p].iter_mut().for_each(Vec::clear);
+impl<'a> Turns<'a> {
+    fn new(runs: usize, programs: Vec<(&'a str, Command)>) -> Turns<'a> {
+        let has_failed = vec![false; programs.len()];
+        Turns { runs, programs, has_failed }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.programs.iter().map(|p| p.0)
+    }
+
+    /// Runs the programs with these arguments more. Returns the medians by program and workload. A workload that a program does not
+    /// print has no time, which is a NaN.
+    fn run<T>(&mut self, more: &[&str], workloads: &[(&str, T)], out: &mut Out) -> Result<Vec<Vec<f64>>, String> {
+        self.run_telling(more, workloads, out, |_, _| {})
+    }
+
+    /// The same; `tell` is called before each run, with the number of the turn and the program's name.
+    fn run_telling<T>(
+        &mut self,
+        more: &[&str],
+        workloads: &[(&str, T)],
+        out: &mut Out,
+        tell: impl Fn(usize, &str),
+    ) -> Result<Vec<Vec<f64>>, String> {
+        let mut times = vec![vec![Vec::new(); workloads.len()]; self.programs.len()];
+        for turn in 1..=self.runs {
+            for (p, (name, command)) in self.programs.iter().enumerate() {
+                if self.has_failed[p] {
                     continue;
                 }
-            };
-            for line in text.lines() {
-                let found = line.split_once(' ').and_then(|(n, t)| {
-                    let i = workloads.iter().position(|w| w.0 == n)?;
-                    Some((i, t.parse::<f64>().ok()?))
-                });
-                if let Some((i, time)) = found {
-                    times[p][i].push(time);
+                tell(turn, name);
+                let mut run = Command::new(command.get_program());
+                run.args(command.get_args()).args(more);
+                run.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+                let text = match run.output() {
+                    Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+                    other => {
+                        let said = other.map(|o| format!("{}: {}", o.status, String::from_utf8_lossy(&o.stderr)));
+                        let why = format!("{name}: {}", said.unwrap_or_else(|e| e.to_string()));
+                        if *name == "ours" {
+                            return Err(why);
+                        }
+                        let _ = writeln!(out, "  not measured: {}", why.trim());
+                        self.has_failed[p] = true;
+                        times[p].iter_mut().for_each(Vec::clear);
+                        continue;
+                    }
+                };
+                for line in text.lines() {
+                    let found = line.split_once(' ').and_then(|(n, t)| {
+                        let i = workloads.iter().position(|w| w.0 == n)?;
+                        Some((i, t.parse::<f64>().ok()?))
+                    });
+                    if let Some((i, time)) = found {
+                        times[p][i].push(time);
+                    }
                 }
             }
         }
+        Ok(times.iter_mut().map(|program| program.iter_mut().map(|t| median(t)).collect()).collect())
     }
-    Ok(times.iter_mut().map(|program| program.iter_mut().map(|t| median(t)).collect()).collect())
 }
 
 fn median(all: &mut [f64]) -> f64 {
@@ -312,10 +280,10 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 }
 
 /// The median time of each pass. Slow programs have fewer runs.
-fn measure(program: &str, end: End) -> Result<Times, String> {
+fn measure(plan: &Plan, program: &str, end: End) -> Result<Times, String> {
     let mut all: Vec<Times> = Vec::new();
     let start = Instant::now();
-    while all.len() < RUNS && (all.is_empty() || start.elapsed() < Duration::from_secs(20)) {
+    while all.len() < plan.turns(RUNS) && (all.is_empty() || start.elapsed() < Duration::from_secs(20)) {
         all.push(on_big_stack(|| compile(program, end))?);
     }
     let median = |i: usize| {
@@ -402,6 +370,20 @@ fn calls_program(n: usize) -> String {
     text + "    x + y\n}\n"
 }
 
+/// A folder for what benches make, which is made if there is none.
+fn folder(name: &str) -> Result<PathBuf, String> {
+    let folder = root().join("out/bench").join(name);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Whether the C++ compiler finds a header.
+fn has_header(name: &str) -> bool {
+    let mut compiler = Command::new("c++");
+    compiler.args(["-include", name, "-E", "-x", "c++", "/dev/null"]);
+    compiler.output().is_ok_and(|o| o.status.success())
+}
+
 /// A description of the machine and its load.
 fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -481,7 +463,7 @@ fn main() -> i32 {
 }
 "#;
 
-fn throughput() -> Result<String, String> {
+fn throughput(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let folder = root().join("out/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let (c, library, program) = (folder.join("blur.c"), folder.join("libblur.so"), folder.join("blur.impala"));
@@ -493,7 +475,7 @@ fn throughput() -> Result<String, String> {
     // The command is beside this program, which was built in the same way.
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut rates: Vec<Vec<f64>> = Vec::new();
-    for _ in 0..RUNS {
+    for _ in 0..plan.turns(RUNS) {
         let mut command = Command::new(&nyala);
         command.arg("run").arg("--load").arg(&library).arg(&program);
         let output = command.output().map_err(|e| format!("cannot start {}: {e}", nyala.display()))?;
@@ -506,7 +488,8 @@ fn throughput() -> Result<String, String> {
     let rate = |i: usize| median(&mut rates.iter().map(|r| r.get(i).copied().unwrap_or(0.0)).collect::<Vec<_>>());
     let (c, seq, tiled, par) = (rate(0), rate(1), rate(2), rate(3));
     let version = output_of("cc", &["--version"]);
-    Ok(format!(
+    let _ = write!(
+        out,
         "blur throughput, 2000x1500 pixels of i32, MP/s, one thread but for `par`\n  \
          C, cc -O3 -march=native {c:>9.1}   {}\n  sequential              {seq:>9.1}   {:.2} of C\n  \
          tiled                   {tiled:>9.1}   {:.2} of C\n  tiled, par              {par:>9.1}   {:.2} of tiled\n\n",
@@ -514,5 +497,6 @@ fn throughput() -> Result<String, String> {
         seq / c,
         tiled / c,
         par / tiled
-    ))
+    );
+    Ok(())
 }

@@ -145,8 +145,14 @@ enum Task {
     Book,
     /// Make a release, target/dist/nyala-….tar.gz, and test it without the Rust toolchain
     Dist,
-    /// Measure compile times and the blur, and write the results to bench/results/
-    Bench { filter: Option<String> },
+    /// Measure the compiler and its programs beside peers; without a name everything, with results written to bench/results/
+    Bench {
+        /// A bench, or the name of one and a part of it: `sort`, `"game fasta"`
+        filter: Option<String>,
+        /// One size, three turns, one thread: each bench takes less than a minute, beside other load as well
+        #[arg(long)]
+        brief: bool,
+    },
 }
 
 /// The gate checks one in this many programs with a small budget.
@@ -275,7 +281,7 @@ fn main() -> ExitCode {
         }
         Task::Book => book::run(),
         Task::Dist => dist::run(),
-        Task::Bench { filter } => bench::run(filter.as_deref()),
+        Task::Bench { filter, brief } => bench::run(filter.as_deref(), brief),
     };
     match ok {
         Ok(true) => ExitCode::SUCCESS,

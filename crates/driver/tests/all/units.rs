@@ -130,3 +130,27 @@ fn a_large_function_has_copies_of_small_ones_in_loops() -> Result<(), String> {
     assert!(large.contains("define available_externally tailcc i1 @\"shared.before\"("), "{large}");
     Ok(())
 }
+
+/// However many calls a function has: LLVM joins tiny functions with it, so that the order of a sort costs no call.
+#[test]
+fn tiny_functions_are_joined_with_functions_of_many_calls() -> Result<(), String> {
+    let calls: String =
+        (0..600).map(|k| format!("    if before(a({k}), a({})) {{ s += longer(s + {k}) }}\n", k + 1)).collect();
+    let text = format!(
+        "fn before(x: i32, y: i32) -> bool {{ x < y }}\n\
+         fn longer(x: i32) -> i32 {{ (x * 3 + 7) / 5 % 11 + (x / 13 * 17 + x % 19) / 23 }}\n\
+         extern fn many(a: &[i32]) -> i32 {{\n    let mut s = 0;\n{calls}    s\n}}\n"
+    );
+    let residual = FrontEnd::new(Options::default(), Files::of("t.impala", text)).graph();
+    let flat = residual.and_then(|g| g.residual()?.flat()).map_err(said)?;
+    let options = nyala_gen_llvm::Options { opt_level: 3, ..nyala_gen_llvm::Options::default() };
+    let units = nyala_gen_llvm::emit_units(&flat.module, &options, None).map_err(|e| e.message)?;
+    let text: String = units.iter().map(|u| u.text.as_str()).collect();
+    let calls = |name: &str, attributes: &str| {
+        let lines = text.lines().filter(|l| l.contains(" call ") && l.contains(&format!(".{name}\"(")));
+        lines.filter(|l| l.contains(attributes)).count()
+    };
+    assert_eq!((calls("before", ") #1"), calls("before", ") #4")), (600, 0));
+    assert_eq!((calls("longer", ") #1"), calls("longer", ") #4")), (0, 600));
+    Ok(())
+}

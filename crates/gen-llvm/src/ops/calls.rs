@@ -1,10 +1,10 @@
 //! Calls with the internal and with C's convention, and calls in tail position, which are jumps.
 
-use crate::function::FunctionEmitter;
+use crate::function::{FunctionEmitter, MAX_TINY};
 use crate::types::RetClass;
 use crate::{gpu, rounding};
 use nyala_base::{Diagnostic, Id};
-use nyala_flat::{Block, Callee, Func, Linkage, Value};
+use nyala_flat::{Block, Callee, Func, Function, Inst, InstOp, Linkage, Value};
 use nyala_ir::Ty;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -63,7 +63,9 @@ impl FunctionEmitter<'_, '_> {
             Callee::Func(func) => self.e.internal_name(func),
             Callee::Indirect(v) => self.op(v),
         };
-        let (attr, cc) = (self.call_attributes, self.convention(args));
+        let is_tiny = matches!(callee, Callee::Func(f) if is_tiny(self.e.module.func(f)));
+        let attr = if is_tiny { "#1" } else { self.call_attributes };
+        let cc = self.convention(args);
         let group = self.e.jumping_group[self.func.idx()];
         let back = matches!(callee, Callee::Func(f) if group.is_some() && self.e.jumping_group[f.idx()] == group);
         let tail = if back { "notail " } else { "" };
@@ -225,6 +227,15 @@ impl FunctionEmitter<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether inlining a function adds no more code than its call.
+fn is_tiny(function: &Function) -> bool {
+    let is_call = |i: &Inst| matches!(i.op, InstOp::Call(_) | InstOp::CallIndirect);
+    match &function.blocks[..] {
+        [only] => !function.is_piece && only.insts.len() <= MAX_TINY && !only.insts.iter().any(is_call),
+        _ => false,
     }
 }
 

@@ -1,53 +1,59 @@
 //! `x bench align`: `lib/align` beside its peers, each in one program and in turns: pairs of reads beside intrinsics, a protein and a
 //! database beside parasail and SSW, two long sequences beside parasail and edlib. With AVX-512, all but the last also with AVX2 alone.
 
-use super::{machine, output_of};
+use super::{Out, Plan, each_line, has_header, machine, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-pub fn run() -> Result<String, String> {
-    let out = root().join("out/bench/align");
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let folder = super::folder("align")?;
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root()).args(["build", "--quiet", "--release", "-p", "nyala", "-p", "nyala-runtime"]);
     sh(&mut cargo)?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let mut text = format!("align, medians of turns; {}", machine());
+    let _ = write!(out, "align, medians of turns; {}", machine());
     let cpus: &[&str] = match (std::is_x86_feature_detected!("avx512bw"), std::is_x86_feature_detected!("avx2")) {
-        (true, _) => &["native", "x86-64-v3"],
+        (true, _) if !plan.is_brief => &["native", "x86-64-v3"],
+        (true, _) => &["native"],
         (false, true) => &["native"],
         _ => &[],
     };
     if cpus.is_empty() {
-        text.push_str("  pairs of reads: not measured: the intrinsics need AVX2\n");
+        let _ = writeln!(out, "  pairs of reads: not measured: the intrinsics need AVX2");
     }
     // The peers are Debian's libparasail-dev, libssw-dev, and libedlib-dev.
     let lacks = |headers: &[&'static str]| headers.iter().copied().find(|header| !has_header(header));
     let (no_search, no_long) = (lacks(&["parasail.h", "ssw.h"]), lacks(&["parasail.h", "edlib.h"]));
     for cpu in cpus {
-        text.push_str(&measure(&nyala, &out, cpu, "reads", &[])?);
+        measure(&nyala, &folder, (cpu, "reads", &[]), plan, out)?;
         match no_search {
-            None => text.push_str(&measure(&nyala, &out, cpu, "search", &["-lparasail", "-lssw"])?),
+            None => measure(&nyala, &folder, (cpu, "search", &["-lparasail", "-lssw"]), plan, out)?,
             Some(header) => {
-                let _ = writeln!(text, "  proteins: not measured: {header} is not installed");
+                let _ = writeln!(out, "  proteins: not measured: {header} is not installed");
             }
         }
     }
     match no_long {
-        None => text.push_str(&measure(&nyala, &out, "native", "long", &["-lparasail", "-ledlib"])?),
+        None => measure(&nyala, &folder, ("native", "long", &["-lparasail", "-ledlib"]), plan, out)?,
         Some(header) => {
-            let _ = writeln!(text, "  long sequences: not measured: {header} is not installed");
+            let _ = writeln!(out, "  long sequences: not measured: {header} is not installed");
         }
     }
-    let _ = writeln!(text, "  {}\n", output_of("c++", &["--version"]).lines().next().unwrap_or(""));
-    Ok(text)
+    let _ = writeln!(out, "  {}\n", output_of("c++", &["--version"]).lines().next().unwrap_or(""));
+    Ok(())
 }
 
 /// Runs a program of ours with its peers, on one thread and on two, compiled for a CPU.
-fn measure(nyala: &Path, out: &Path, cpu: &str, name: &str, libraries: &[&str]) -> Result<String, String> {
-    let (ours, program) = (out.join(format!("lib{name}-{cpu}.so")), out.join(format!("{name}-{cpu}")));
+fn measure(
+    nyala: &Path,
+    folder: &Path,
+    (cpu, name, libraries): (&str, &str, &[&str]),
+    plan: &Plan,
+    out: &mut Out,
+) -> Result<(), String> {
+    let (ours, program) = (folder.join(format!("lib{name}-{cpu}.so")), folder.join(format!("{name}-{cpu}")));
     sh(Command::new(nyala)
         .args(["build", "--cpu", cpu, "-o"])
         .arg(&ours)
@@ -55,21 +61,15 @@ fn measure(nyala: &Path, out: &Path, cpu: &str, name: &str, libraries: &[&str]) 
     let mut compiler = Command::new("c++");
     compiler.args(["-std=c++17", "-O3", &format!("-march={cpu}"), "-fopenmp", "-o"]).arg(&program);
     compiler.arg(root().join(format!("bench/peers/align/{name}.cpp"))).arg(&ours).args(libraries);
-    compiler.arg(format!("-Wl,-rpath,{}", out.display()));
-    sh(&mut compiler)?;
-    let mut text = String::new();
-    for threads in ["1", "2"] {
-        let output = Command::new(&program).arg(threads).output().map_err(|e| e.to_string())?;
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            let _ = writeln!(text, "  {cpu}, {threads} thread{}, {line}", if threads == "1" { "" } else { "s" });
-        }
+    compiler.arg(format!("-Wl,-rpath,{}", folder.display()));
+    if plan.is_brief {
+        compiler.args(["-DBRIEF", &format!("-DROUNDS={}", plan.turns(usize::MAX))]);
     }
-    Ok(text)
-}
-
-/// Whether the C++ compiler finds a header.
-fn has_header(name: &str) -> bool {
-    let mut compiler = Command::new("c++");
-    compiler.args(["-include", name, "-E", "-x", "c++", "/dev/null"]);
-    compiler.output().is_ok_and(|o| o.status.success())
+    sh(&mut compiler)?;
+    for threads in plan.threads() {
+        let count = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+        let mut run = Command::new(&program);
+        each_line(run.arg(threads.to_string()), |line| _ = writeln!(out, "  {cpu}, {count}, {line}"))?;
+    }
+    Ok(())
 }

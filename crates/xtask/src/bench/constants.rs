@@ -1,7 +1,7 @@
 //! Evaluation at compile time beside `constexpr` of g++ and clang, `comptime` of Zig, D's CTFE and `const fn` of rustc,
 //! with equal programs. The time for an empty program is subtracted. No program can profit from memoized calls.
 
-use super::{median, ms, slope};
+use super::{Out, Plan, median, ms, slope};
 use crate::root;
 use crate::texts::nyala;
 use std::fmt::Write as _;
@@ -65,55 +65,58 @@ const ZIG: &[&str] = &[
     "zig-global-cache",
 ];
 
-pub fn run() -> Result<String, String> {
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("nyala-constants-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let result = table(&folder);
+    let result = table(&folder, plan, out);
     let _ = std::fs::remove_dir_all(&folder);
     result
 }
 
-fn table(folder: &Path) -> Result<String, String> {
-    let mut block = format!("evaluation at compile time, ms less those of an empty program\n  {:<18}", "");
+fn table(folder: &Path, plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let _ = write!(out, "evaluation at compile time, ms less those of an empty program\n  {:<18}", "");
     for (tool, ..) in TOOLS {
-        let _ = write!(block, "{tool:>14}");
+        let _ = write!(out, "{tool:>14}");
     }
-    block.push_str("   fastest of the others\n");
+    let _ = writeln!(out, "   fastest of the others");
     for &(program, sizes) in PROGRAMS {
         let mut points: Vec<Vec<(f64, f64)>> = vec![Vec::new(); TOOLS.len()];
-        for &size in sizes {
-            let _ = write!(block, "  {:<18}", format!("{program} {size}"));
+        for &size in plan.sizes(sizes, 0) {
+            let _ = write!(out, "  {:<18}", format!("{program} {size}"));
             let mut times = Vec::new();
             for (i, &(_, ending, empty, command)) in TOOLS.iter().enumerate() {
                 let source = root().join("bench/peers/constants").join(format!("{program}.{ending}"));
                 let text = std::fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
                 let text = text.replace("SIZE", &size.to_string());
                 let files = ["empty", program].map(|name| folder.join(format!("{name}.{ending}")));
-                let took = difference(command, &files, [empty, &text]).map(|took| took.max(0.1));
+                let took = difference(command, &files, [empty, &text], plan).map(|took| took.max(0.1));
                 points[i].extend(took.map(|took| (work(program, size), took)));
                 times.push(took);
                 let _ = match took {
-                    Some(took) => write!(block, "{took:>14.1}"),
-                    None => write!(block, "{:>14}", "-"),
+                    Some(took) => write!(out, "{took:>14.1}"),
+                    None => write!(out, "{:>14}", "-"),
                 };
             }
             let fastest = times[1..].iter().flatten().copied().fold(f64::INFINITY, f64::min);
             if let Some(took) = times[0] {
-                let _ = write!(block, "{:>12.1} times ours", fastest / took);
+                let _ = write!(out, "{:>12.1} times ours", fastest / took);
             }
-            block.push('\n');
+            let _ = writeln!(out);
         }
-        let _ = write!(block, "  {:<18}", "  slope");
+        if plan.is_brief {
+            continue;
+        }
+        let _ = write!(out, "  {:<18}", "  slope");
         for points in &points {
             let _ = match points.len() == sizes.len() {
-                true => write!(block, "{:>14.2}", slope(points)),
-                false => write!(block, "{:>14}", "-"),
+                true => write!(out, "{:>14.2}", slope(points)),
+                false => write!(out, "{:>14}", "-"),
             };
         }
-        block.push('\n');
+        let _ = writeln!(out);
     }
-    block.push('\n');
-    Ok(block)
+    let _ = writeln!(out);
+    Ok(())
 }
 
 /// The number of steps of a program: calls, writes, rounds.
@@ -144,12 +147,13 @@ fn work(program: &str, size: u32) -> f64 {
 
 /// The milliseconds that a command takes longer for the second file than for the first. `texts` are their contents.
 /// `None` if the command does not exist, or gives up.
-fn difference(command: &[&str], files: &[PathBuf; 2], texts: [&str; 2]) -> Option<f64> {
+fn difference(command: &[&str], files: &[PathBuf; 2], texts: [&str; 2], plan: &Plan) -> Option<f64> {
     let (mut differences, mut all) = (Vec::new(), 0.0);
     for (file, text) in files.iter().zip(texts) {
         std::fs::write(file, text).ok()?;
     }
-    while differences.len() < RUNS.start || (differences.len() < RUNS.end && all < ALL_RUNS) {
+    let (least, most) = (plan.turns(RUNS.start), plan.turns(RUNS.end));
+    while differences.len() < least || (differences.len() < most && all < ALL_RUNS) {
         let (empty, whole) = (time(command, &files[0])?, time(command, &files[1])?);
         differences.push(whole - empty);
         all += empty + whole;

@@ -1,6 +1,6 @@
 //! The loop of editing: the time from a save to the result, of `nyala run` with a program of 5,000 lines.
 
-use super::{median, ms};
+use super::{Out, Plan, median, ms};
 use crate::texts::nyala;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,10 +22,11 @@ const EDITS: &[Edit] = &[
     ("everything (a cache without entries)", "", |_| String::new()),
 ];
 
-pub fn run() -> Result<String, String> {
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let text = program();
-    let mut block = format!(
-        "edit and run again, {} lines, ms\n  {:<42} {:>6} {:>6} {:>6}\n",
+    let _ = writeln!(
+        out,
+        "edit and run again, {} lines, ms\n  {:<42} {:>6} {:>6} {:>6}",
         text.lines().count(),
         "changed",
         "median",
@@ -38,20 +39,20 @@ pub fn run() -> Result<String, String> {
         let cache = folder.join("cache");
         time(&folder, &cache, &text)?;
         let mut times = Vec::new();
-        for i in 0..RUNS {
+        for i in 0..plan.turns(RUNS) {
             if name.starts_with("everything") {
                 std::fs::remove_dir_all(&cache).map_err(|e| e.to_string())?;
             }
             times.push(time(&folder, &cache, &text.replacen(from, &to(i), 1))?);
         }
         let middle = median(&mut times);
-        let (least, most) = (times[0], times[RUNS - 1]);
-        let _ = writeln!(block, "  {name:<42} {middle:>6.0} {least:>6.0} {most:>6.0}");
+        let (least, most) = (times[0], times[times.len() - 1]);
+        let _ = writeln!(out, "  {name:<42} {middle:>6.0} {least:>6.0} {most:>6.0}");
         Ok(())
     });
     let _ = std::fs::remove_dir_all(&folder);
-    block.push('\n');
-    result.map(|()| block)
+    let _ = writeln!(out);
+    result
 }
 
 /// Writes the program, and runs it.

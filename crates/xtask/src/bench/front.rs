@@ -1,6 +1,6 @@
 //! Parsing and checking long programs: time and memory of `nyala check`.
 
-use super::{median, ms};
+use super::{Out, Plan, median, ms};
 use crate::texts::nyala;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,23 +19,22 @@ struct Run {
     memory: f64,
 }
 
-pub fn run() -> Result<String, String> {
-    let mut block =
-        String::from("front end, lines\n  lines, thousands   parse, ms   check, ms   whole, ms   memory, MiB\n");
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let _ = writeln!(out, "front end, lines\n  lines, thousands   parse, ms   check, ms   whole, ms   memory, MiB");
     let folder = std::env::temp_dir().join(format!("nyala-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let result = LINES.iter().try_for_each(|&lines| {
+    let result = plan.sizes(LINES, 0).iter().try_for_each(|&lines| {
         let file = folder.join(format!("{lines}.impala"));
         std::fs::write(&file, program(lines)).map_err(|e| format!("{}: {e}", file.display()))?;
-        let runs = (0..RUNS).map(|_| check(&file)).collect::<Result<Vec<Run>, String>>()?;
+        let runs = (0..plan.turns(RUNS)).map(|_| check(&file)).collect::<Result<Vec<Run>, String>>()?;
         let of = |f: fn(&Run) -> f64| median(&mut runs.iter().map(f).collect::<Vec<f64>>());
         let (parse, check, whole, memory) = (of(|r| r.parse), of(|r| r.check), of(|r| r.whole), of(|r| r.memory));
-        let _ = writeln!(block, "  {:>16} {parse:>11.1} {check:>11.1} {whole:>11.1} {memory:>13.0}", lines / 1000);
+        let _ = writeln!(out, "  {:>16} {parse:>11.1} {check:>11.1} {whole:>11.1} {memory:>13.0}", lines / 1000);
         Ok(())
     });
     let _ = std::fs::remove_dir_all(&folder);
-    block.push('\n');
-    result.map(|()| block)
+    let _ = writeln!(out);
+    result
 }
 
 fn check(file: &Path) -> Result<Run, String> {

@@ -1,7 +1,7 @@
 //! `x bench game`: the programs of the Benchmarks Game in `bench/game` beside C of the same algorithm in `bench/peers/game`, as
 //! processes in turns. First the outputs are compared, byte for byte. `x bench "game fasta"` measures one of them.
 
-use super::{median, output_of};
+use super::{Out, Plan, median, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -30,52 +30,50 @@ const WORKLOADS: &[(&str, &str, usize)] = &[
 /// C compilers: the first of each list that is installed.
 const COMPILERS: &[&[&str]] = &[&["gcc"], &["clang-22", "clang-19", "clang"]];
 
-pub fn run(filter: Option<&str>) -> Result<String, String> {
-    let only = filter.and_then(|f| f.strip_prefix("game")).map_or("", str::trim);
-    let out = root().join("out/bench/game");
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let only = plan.part("game");
+    let folder = super::folder("game")?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let mut text =
-        format!("game, ms of processes, medians of {ROUNDS} in turns; the ratio is ours to the faster C, of pairs\n");
+    let rounds = plan.turns(ROUNDS);
+    let _ = writeln!(
+        out,
+        "game, ms of processes, medians of {rounds} in turns; the ratio is ours to the faster C, of pairs"
+    );
     let mut compilers = Vec::new();
     for commands in COMPILERS {
         let found =
             commands.iter().map(|c| (*c, output_of(c, &["--version"]))).find(|(_, version)| !version.is_empty());
         let version = found.as_ref().map_or("not installed: not measured", |f| f.1.lines().next().unwrap_or(""));
-        let _ = writeln!(text, "  {}: {version}", commands[0]);
+        let _ = writeln!(out, "  {}: {version}", commands[0]);
         compilers.extend(found.map(|f| f.0));
     }
     if compilers.is_empty() {
         return Err("there is no C compiler to compare with: install gcc or clang".into());
     }
-    print!("{text}");
     for &(program, argument, units) in WORKLOADS.iter().filter(|w| w.0.contains(only)) {
-        let input = if units == 0 { None } else { Some(fasta(&out, units, &compilers)?) };
-        let mut contenders = vec![("ours", ours(&out, program)?)];
+        let input = if units == 0 { None } else { Some(fasta(&folder, units, &compilers)?) };
+        let mut contenders = vec![("ours", ours(&folder, program)?)];
         for compiler in &compilers {
             // A peer that fails is left out.
-            let runs = peer(&out, program, compiler).and_then(|file| {
+            let runs = peer(&folder, program, compiler).and_then(|file| {
                 timed(&file, argument, input.as_deref(), None)?;
                 Ok(file)
             });
             match runs {
                 Ok(file) => contenders.push((compiler, file)),
                 Err(e) => {
-                    let line = format!("  {program}, {compiler}: not measured: {}\n", e.trim());
-                    print!("{line}");
-                    text.push_str(&line);
+                    let _ = writeln!(out, "  {program}, {compiler}: not measured: {}", e.trim());
                 }
             }
         }
         if contenders.len() == 1 {
             continue;
         }
-        let line = measure(program, argument, input.as_deref(), &out, &contenders)?;
-        print!("{line}");
-        text.push_str(&line);
+        let line = measure(program, argument, input.as_deref(), &folder, &contenders, rounds)?;
+        let _ = write!(out, "{line}");
     }
-    text.push('\n');
-    Ok(text)
+    let _ = writeln!(out);
+    Ok(())
 }
 
 /// Builds the Impala program for this processor.
@@ -128,6 +126,7 @@ fn measure(
     input: Option<&Path>,
     out: &Path,
     contenders: &[(&str, PathBuf)],
+    rounds: usize,
 ) -> Result<String, String> {
     let output = |name: &str| out.join(format!("{program}-{name}.out"));
     let read = |path: PathBuf| std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()));
@@ -141,7 +140,7 @@ fn measure(
         }
     }
     let mut times = vec![Vec::new(); contenders.len()];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for ((_, file), times) in contenders.iter().zip(&mut times) {
             times.push(timed(file, argument, input, None)?.as_secs_f64() * 1e3);
         }
@@ -158,6 +157,8 @@ fn measure(
     let fastest = (1..times.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
     let mut ratios: Vec<f64> = times[0].iter().zip(&times[fastest]).map(|(ours, c)| ours / c).collect();
     let ratio = median(&mut ratios);
-    let _ = writeln!(line, "   {ratio:>5.2} ({:.2} to {:.2})", ratios[1], ratios[ROUNDS - 2]);
+    // Of few rounds, the least and the greatest.
+    let beside = usize::from(rounds >= 5);
+    let _ = writeln!(line, "   {ratio:>5.2} ({:.2} to {:.2})", ratios[beside], ratios[rounds - 1 - beside]);
     Ok(line)
 }

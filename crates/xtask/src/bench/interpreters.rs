@@ -1,7 +1,7 @@
 //! `x bench interpreters`: the speed of specialized interpreters. Programs of the language of `examples/12` run beside
 //! equal programs in Impala, and beside its interpreter with programs that are read at run time.
 
-use super::{RUNS, in_turns};
+use super::{Out, Plan, RUNS, Turns};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::process::Command;
@@ -48,15 +48,14 @@ fn main() -> i32 {
 }
 "#;
 
-pub fn run() -> Result<String, String> {
-    let out = root().join("out/bench");
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let folder = super::folder("")?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let program = |lesson: &str, main: &str| -> Result<Command, String> {
         let text = std::fs::read_to_string(root().join("examples").join(lesson)).map_err(|e| e.to_string())?;
         let before = text.split("\nfn main").next().unwrap_or("");
-        let path = out.join(lesson);
+        let path = folder.join(lesson);
         std::fs::write(
             &path,
             format!("use std::slice::*;\nuse std::sort::*;\nuse std::files::*;\n{before}\n{REPORT}{main}"),
@@ -66,14 +65,15 @@ pub fn run() -> Result<String, String> {
         command.arg("run").arg(path);
         Ok(command)
     };
-    let mut block = format!("specialized interpreters, ms, medians of {RUNS} runs\n");
-    let mut language = [("ours", program("12_small_language.impala", LANGUAGE_MAIN)?)];
-    let times = in_turns(&mut language, LANGUAGE)?;
+    let runs = plan.turns(RUNS);
+    let _ = writeln!(out, "specialized interpreters, ms, medians of {runs} runs");
+    let language = vec![("ours", program("12_small_language.impala", LANGUAGE_MAIN)?)];
+    let times = Turns::new(runs, language).run(&[], LANGUAGE, out)?;
     for (i, (_, about)) in LANGUAGE.iter().enumerate() {
         let beside = times[0][i - i % 3];
         let _ =
-            writeln!(block, "  {:>10.3}  {:>7.2} of the specialized  {about}", times[0][i] / 1e6, times[0][i] / beside);
+            writeln!(out, "  {:>10.3}  {:>7.2} of the specialized  {about}", times[0][i] / 1e6, times[0][i] / beside);
     }
-    block.push('\n');
-    Ok(block)
+    let _ = writeln!(out);
+    Ok(())
 }

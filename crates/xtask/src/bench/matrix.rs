@@ -2,7 +2,7 @@
 //! processor, and where it has AVX-512, all of them limited to AVX2 as well. A script, `bench/peers/matrix/product.py`, calls all of them
 //! in the same way, ours as a shared library.
 
-use super::{RUNS, cores, in_turns, machine};
+use super::{Out, Plan, RUNS, Turns, machine};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::process::Command;
@@ -32,13 +32,12 @@ const WITH_AVX2: &[Peer] = &[
     ("BLIS", "blis", Some(("BLIS_ARCH_TYPE", "haswell"))),
 ];
 
-pub fn run() -> Result<String, String> {
-    let (out, python) = (root().join("out/bench"), root().join("out/peers/bin/python"));
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let (folder, python) = (super::folder("")?, root().join("out/peers/bin/python"));
     if !python.exists() {
-        println!("matrix: not measured: bench/peers/install.sh installs the peers\n");
-        return Ok(String::new());
+        let _ = writeln!(out, "matrix: not measured: bench/peers/install.sh installs the peers\n");
+        return Ok(());
     }
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root()).args([
         "build",
@@ -51,15 +50,13 @@ pub fn run() -> Result<String, String> {
     ]);
     sh(&mut cargo)?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let mut counts = vec![1, cores()];
-    counts.dedup();
     let has_512 = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512f"));
     let kinds = if has_512 { vec![("native", PEERS), ("haswell", WITH_AVX2)] } else { vec![("native", WITH_AVX2)] };
-    let mut text = String::new();
+    let runs = plan.turns(RUNS);
     for (cpu, peers) in kinds {
-        let mut block = format!("matrix, --cpu {cpu}, GFLOP/s, medians of {RUNS} runs in turns; {}", machine());
-        for &threads in &counts {
-            let library = out.join(format!("libproduct-{cpu}-{threads}.so"));
+        let _ = write!(out, "matrix, --cpu {cpu}, GFLOP/s, medians of {runs} runs in turns; {}", machine());
+        for threads in plan.threads() {
+            let library = folder.join(format!("libproduct-{cpu}-{threads}.so"));
             let mut build = Command::new(&nyala);
             build.args(["build", "--cpu", cpu, "-D", &format!("THREADS={threads}"), "-o"]).arg(&library);
             sh(build.arg(root().join("examples/20_matrix_product.impala")))?;
@@ -75,19 +72,18 @@ pub fn run() -> Result<String, String> {
                 command.envs(variable);
                 programs.push((name, command));
             }
-            let times = in_turns(&mut programs, WORKLOADS)?;
-            for (i, (workload, operations)) in WORKLOADS.iter().enumerate() {
-                let _ = write!(block, "  {workload:<10} {threads} threads:");
-                for ((name, _), times) in programs.iter().zip(&times) {
-                    let _ = write!(block, "  {name} {:.0}", operations / times[i]);
+            let mut turns = Turns::new(runs, programs);
+            for size @ (workload, operations) in plan.sizes(WORKLOADS, 1) {
+                let times = turns.run(&[workload], std::slice::from_ref(size), out)?;
+                let _ = write!(out, "  {workload:<10} {threads} threads:");
+                for (name, times) in turns.names().zip(&times) {
+                    let _ = write!(out, "  {name} {:.0}", operations / times[0]);
                 }
-                let fastest = times[1..].iter().map(|t| t[i]).fold(f64::INFINITY, f64::min);
-                let _ = writeln!(block, "   {:.2} of the fastest", fastest / times[0][i]);
+                let fastest = times[1..].iter().map(|t| t[0]).fold(f64::INFINITY, f64::min);
+                let _ = writeln!(out, "   {:.2} of the fastest", fastest / times[0][0]);
             }
         }
-        block.push('\n');
-        print!("{block}");
-        text.push_str(&block);
+        let _ = writeln!(out);
     }
-    Ok(text)
+    Ok(())
 }

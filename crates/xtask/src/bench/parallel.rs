@@ -1,7 +1,7 @@
 //! `x bench parallel`: the cost of parallel loops, beside OpenMP and TBB, in turns. The programs are in
 //! `bench/peers/parallel`; each prints names and nanoseconds, medians of 15 repetitions.
 
-use super::{RUNS, in_turns, output_of};
+use super::{Out, Plan, RUNS, Turns, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,20 +17,19 @@ const WORKLOADS: &[(&str, &str)] = &[
     ("nested", "a loop of 64 in a loop of 64, cheap calls: ns per iteration"),
 ];
 
-pub fn run() -> Result<String, String> {
-    let (peers, out) = (root().join("bench/peers/parallel"), root().join("out/bench"));
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let (peers, folder) = (root().join("bench/peers/parallel"), super::folder("")?);
     let compile = |compiler: &str, args: &[&str], sources: &[&Path], to: &Path| {
         let mut command = Command::new(compiler);
         command.args(["-O3", "-march=native", "-o"]).arg(to).args(sources).args(args);
         command.output().is_ok_and(|o| o.status.success())
     };
-    let (work, library) = (out.join("work.o"), out.join("libwork.so"));
+    let (work, library) = (folder.join("work.o"), folder.join("libwork.so"));
     let source = peers.join("work.c");
     if !compile("cc", &["-c"], &[&source], &work) || !compile("cc", &["-shared", "-fPIC"], &[&source], &library) {
         return Err("cannot compile bench/peers/parallel/work.c with `cc`".into());
     }
-    let (openmp, tbb) = (out.join("openmp"), out.join("tbb"));
+    let (openmp, tbb) = (folder.join("openmp"), folder.join("tbb"));
     let mut programs: Vec<(&str, Command)> = Vec::new();
     if compile("cc", &["-fopenmp"], &[&peers.join("openmp.c"), &work], &openmp) {
         programs.push(("OpenMP", Command::new(&openmp)));
@@ -41,28 +40,29 @@ pub fn run() -> Result<String, String> {
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut ours = Command::new(nyala);
-    ours.arg("run").arg("--load").arg(&library).arg(peers.join("parallel.impala"));
+    ours.arg("run").arg("--load").arg(&library).arg(peers.join("parallel.impala")).arg("--");
     programs.push(("ours", ours));
-    let times = in_turns(&mut programs, WORKLOADS)?;
     let version = output_of("cc", &["--version"]);
-    let mut text =
-        format!("parallel loops, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
+    let runs = plan.turns(RUNS);
+    let _ = writeln!(out, "parallel loops, medians of {runs} runs in turns; {}", version.lines().next().unwrap_or(""));
     let peers: Vec<&str> = programs.iter().map(|p| p.0).collect();
     for wanted in ["OpenMP", "TBB"].iter().filter(|w| !peers.contains(w)) {
-        let _ = writeln!(text, "  {wanted} is not installed: not measured");
+        let _ = writeln!(out, "  {wanted} is not installed: not measured");
     }
-    for (i, (name, about)) in WORKLOADS.iter().enumerate() {
-        let medians: Vec<f64> = times.iter().map(|t| t[i]).collect();
+    let mut turns = Turns::new(runs, programs);
+    for workload @ (name, about) in WORKLOADS {
+        let times = turns.run(&[name], std::slice::from_ref(workload), out)?;
+        let medians: Vec<f64> = times.iter().map(|t| t[0]).collect();
         let ours = medians[medians.len() - 1];
-        let _ = write!(text, "  {name:<8}");
+        let _ = write!(out, "  {name:<8}");
         for (peer, &time) in peers.iter().zip(&medians) {
-            let _ = write!(text, " {peer} {time:>12.3}");
+            let _ = write!(out, " {peer} {time:>12.3}");
             if *peer != "ours" {
-                let _ = write!(text, " (ours/{peer} {:.2})", ours / time);
+                let _ = write!(out, " (ours/{peer} {:.2})", ours / time);
             }
         }
-        let _ = writeln!(text, "   {about}");
+        let _ = writeln!(out, "   {about}");
     }
-    text.push('\n');
-    Ok(text)
+    let _ = writeln!(out);
+    Ok(())
 }

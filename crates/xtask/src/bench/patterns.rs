@@ -2,7 +2,7 @@
 //! repository's pages, and others on lines of a log; then groups, and replacement. What is found is compared. The Impala program is
 //! `bench/peers/patterns/patterns.impala`.
 
-use super::{RUNS, median};
+use super::{Out, Plan, RUNS, median};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -64,13 +64,13 @@ fn jobs() -> Vec<Job> {
     counts.chain(groups).chain([replaced]).collect()
 }
 
-pub fn run() -> Result<String, String> {
-    let out = root().join("out/bench");
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let folder = super::folder("")?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let texts = [pages()?, log()];
-    let paths = [out.join("pages.txt"), out.join("log.txt")];
+    // The brief form has a quarter of the log.
+    let texts = [pages()?, log(if plan.is_brief { LOG_SIZE / 4 } else { LOG_SIZE })];
+    let paths = [folder.join("pages.txt"), folder.join("log.txt")];
     for (path, text) in paths.iter().zip(&texts) {
         std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
@@ -80,7 +80,9 @@ pub fn run() -> Result<String, String> {
     let jobs = jobs();
     let mut times = vec![(Vec::new(), Vec::new()); jobs.len()];
     let mut found = vec![0; jobs.len()];
-    for _ in 0..RUNS {
+    let runs = plan.turns(RUNS);
+    for turn in 1..=runs {
+        eprintln!("patterns: turn {turn} of {runs}");
         let counted = counts(&mut ours)?;
         for (i, &Job { name, pattern, in_pages, what }) in jobs.iter().enumerate() {
             let (theirs, time) = regex_crate(pattern, &texts[!in_pages as usize], what)?;
@@ -93,26 +95,26 @@ pub fn run() -> Result<String, String> {
             times[i].1.push(time);
         }
     }
-    let mut block = format!("patterns, MB/s, medians of {RUNS} runs in turns; the regex crate beside ours\n");
+    let _ = writeln!(out, "patterns, MB/s, medians of {runs} runs in turns; the regex crate beside ours");
     for (i, Job { name, pattern, in_pages, .. }) in jobs.iter().enumerate() {
         let size = texts[!in_pages as usize].len() as f64 / 1e6;
         let mut ratios: Vec<f64> = times[i].0.iter().zip(&times[i].1).map(|(ours, theirs)| theirs / ours).collect();
         let ratio = median(&mut ratios);
         let (ours, theirs) = (size / median(&mut times[i].0), size / median(&mut times[i].1));
         let _ = writeln!(
-            block,
+            out,
             "  {name:<9} ours {ours:>7.0} regex {theirs:>7.0} (ours/regex {ratio:.2}, {:.2} to {:.2})   {} of {pattern}",
             ratios.first().unwrap_or(&f64::NAN),
             ratios.last().unwrap_or(&f64::NAN),
             found[i]
         );
     }
-    block.push('\n');
-    Ok(block)
+    let _ = writeln!(out);
+    Ok(())
 }
 
 /// Lines of a log, with dates, addresses, words and numbers of chance.
-fn log() -> Vec<u8> {
+fn log(size: usize) -> Vec<u8> {
     const WORDS: [&str; 15] = [
         "alpha",
         "bravo",
@@ -137,8 +139,8 @@ fn log() -> Vec<u8> {
         state ^= state << 17;
         (state >> 32) as u32 % below
     };
-    let mut text = String::with_capacity(LOG_SIZE + 200);
-    while text.len() < LOG_SIZE {
+    let mut text = String::with_capacity(size + 200);
+    while text.len() < size {
         let (year, month, day) = (2000 + chance(25), 1 + chance(12), 1 + chance(28));
         let (hour, minute, second) = (chance(24), chance(60), chance(60));
         let (a, b, c) = (chance(256), chance(256), chance(256));

@@ -3,11 +3,10 @@
 //! without wider instructions; `one`, for one thread only: `x bench "rays hall avx2 one"`. What is measured goes to standard output at
 //! once, and what is being done to standard error. Last come the sizes of some instances, and the times that they take to compile.
 
-use super::{in_some_turns, machine, output_of};
+use super::{Out, Plan, Turns, machine, output_of};
 use crate::{root, sh};
 use object::{Object, ObjectSection};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -36,8 +35,10 @@ const INSTANCES: [&str; 9] = [
 ];
 
 /// What is measured, and how.
-struct Plan {
+struct Rays {
     scenes: Vec<&'static str>,
+    kinds: &'static [&'static str],
+    runs: usize,
     threads: Vec<usize>,
     is_avx2: bool,
     start: Instant,
@@ -46,18 +47,20 @@ struct Plan {
     peer: PathBuf,
 }
 
-impl Plan {
+impl Rays {
     /// The plan of the words after `rays`.
-    fn of_words(filter: Option<&str>, out: PathBuf) -> Result<Plan, String> {
-        let words: Vec<&str> = filter.unwrap_or_default().split_whitespace().skip(1).collect();
+    fn of_words(plan: &Plan, out: PathBuf) -> Result<Rays, String> {
+        let words: Vec<&str> = plan.part("rays").split_whitespace().collect();
         if let Some(unknown) = words.iter().find(|w| !SCENES.contains(w) && !["avx2", "one"].contains(w)) {
             return Err(format!("rays: no scene `{unknown}`: there are {}, `avx2` and `one`", SCENES.join(", ")));
         }
         let named: Vec<&str> = SCENES.iter().copied().filter(|s| words.contains(s)).collect();
         let (ours, peer) = (out.join("ours"), out.join("embree"));
-        Ok(Plan {
-            scenes: if named.is_empty() { SCENES.to_vec() } else { named },
-            threads: if words.contains(&"one") { vec![1] } else { vec![1, all_threads()] },
+        Ok(Rays {
+            scenes: if named.is_empty() { plan.sizes(SCENES, 0).to_vec() } else { named },
+            kinds: plan.sizes(KINDS, 0),
+            runs: plan.turns(RUNS),
+            threads: if words.contains(&"one") { vec![1] } else { plan.threads() },
             is_avx2: words.contains(&"avx2"),
             start: Instant::now(),
             out,
@@ -102,28 +105,20 @@ fn nyala() -> Result<PathBuf, String> {
     Ok(std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala"))
 }
 
-/// Prints a part of the result at once, and keeps it.
-fn put(text: &mut String, part: &str) {
-    print!("{part}");
-    std::io::stdout().flush().ok();
-    text.push_str(part);
-}
-
-pub fn run(filter: Option<&str>) -> Result<String, String> {
-    let out = root().join("out/bench/rays");
-    let plan = Plan::of_words(filter, out)?;
-    let mut text = String::new();
+pub fn run(whole: &Plan, out: &mut Out) -> Result<(), String> {
+    let plan = Rays::of_words(whole, super::folder("rays")?)?;
     let Some(embree) = library() else {
-        put(&mut text, "rays: not measured: bench/peers/install.sh installs Embree\n\n");
-        return Ok(text);
+        let _ = writeln!(out, "rays: not measured: bench/peers/install.sh installs Embree\n");
+        return Ok(());
     };
-    std::fs::create_dir_all(&plan.out).map_err(|e| format!("cannot make {}: {e}", plan.out.display()))?;
     plan.tell("compiling Nyala");
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root()).args(["build", "--quiet", "--release", "-p", "nyala", "-p", "nyala-runtime"]);
     sh(&mut cargo)?;
     plan.tell("making scenes and rays");
-    sh(Command::new(nyala()?).arg("run").arg(root().join("bench/rays/make.impala")).arg("--").arg(&plan.out))?;
+    let mut make = Command::new(nyala()?);
+    make.arg("run").arg(root().join("bench/rays/make.impala")).arg("--").arg(&plan.out).args(&plan.scenes);
+    sh(&mut make)?;
     plan.tell("compiling the programs");
     plan.nyala_build(&plan.ours, "trace.impala")?;
     let folder = embree.parent().unwrap_or(&embree);
@@ -138,85 +133,84 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
 
     let version = output_of("c++", &["--version"]);
     let instructions = if plan.is_avx2 { ", both without AVX-512" } else { "" };
-    put(&mut text, &format!("rays, medians of {RUNS} runs in turns{instructions}; {}", machine()));
-    put(&mut text, "  each one by one / in packets; `split` has spatial splits, as Embree's trees of high quality\n");
+    let _ = write!(out, "rays, medians of {} runs in turns{instructions}; {}", plan.runs, machine());
+    let _ =
+        writeln!(out, "  each one by one / in packets; `split` has spatial splits, as Embree's trees of high quality");
     for &threads in &plan.threads {
-        put(&mut text, &format!("  ns for each ray, {threads} threads\n"));
+        let _ = writeln!(out, "  ns for each ray, {threads} threads");
         for scene in &plan.scenes {
-            put(&mut text, &traces(&plan, scene, threads)?);
+            for kind in plan.kinds {
+                traces(&plan, scene, kind, threads, out)?;
+            }
         }
+    }
+    if whole.is_brief {
+        let _ = writeln!(out, "  {}\n", version.lines().next().unwrap_or(""));
+        return Ok(());
     }
     let builder = plan.out.join("build");
     plan.nyala_build(&builder, "build.impala")?;
     for &threads in &plan.threads {
         for scene in &plan.scenes {
-            put(&mut text, &builds(&plan, &builder, scene, threads)?);
+            let text = builds(&plan, &builder, scene, threads, out)?;
+            let _ = write!(out, "{text}");
         }
     }
     for scene in &plan.scenes {
         plan.tell(&format!("{scene}: hits compared"));
         sh(plan.peer_command(scene, "medium", "hits", 1).stdout(Stdio::null()))?;
         let compared = plan.our_command(&plan.ours, scene, 1).arg("hits").output().map_err(|e| e.to_string())?;
-        put(&mut text, &String::from_utf8_lossy(&compared.stdout));
+        let _ = write!(out, "{}", String::from_utf8_lossy(&compared.stdout));
     }
-    put(&mut text, &instances(&plan)?);
-    put(&mut text, &format!("  {}\n\n", version.lines().next().unwrap_or("")));
-    Ok(text)
+    let _ = write!(out, "{}", instances(&plan)?);
+    let _ = writeln!(out, "  {}\n", version.lines().next().unwrap_or(""));
+    Ok(())
 }
 
-fn all_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Times of all kinds of rays of a scene.
-fn traces(plan: &Plan, scene: &str, threads: usize) -> Result<String, String> {
-    let of_kind =
-        |kind: &&str| WAYS.iter().chain(&OUR_WAYS).map(|way| format!("{scene}_{kind}_{way}")).collect::<Vec<_>>();
-    let names: Vec<String> = KINDS.iter().flat_map(of_kind).collect();
+/// Times of a kind of rays of a scene.
+fn traces(plan: &Rays, scene: &str, kind: &str, threads: usize, out: &mut Out) -> Result<(), String> {
+    let names: Vec<String> = WAYS.iter().chain(&OUR_WAYS).map(|way| format!("{scene}_{kind}_{way}")).collect();
     let workloads: Vec<(&str, ())> = names.iter().map(|name| (name.as_str(), ())).collect();
     let peer = |quality: &str, mode: &str| plan.peer_command(scene, quality, mode, threads);
-    let mut programs = [
+    let programs = vec![
         ("ours", plan.our_command(&plan.ours, scene, threads)),
         ("Embree", peer("medium", "trace")),
         ("Embree, high", peer("high", "trace")),
         ("Embree, robust", peer("medium", "robust")),
     ];
     let tell = |turn: usize, name: &str| {
-        plan.tell(&format!("{scene} traced on {threads} threads, run {turn} of {RUNS} of {name}"));
+        plan.tell(&format!("{scene} {kind} traced on {threads} threads, run {turn} of {} of {name}", plan.runs));
     };
-    let times = in_some_turns(RUNS, &mut programs, &workloads, tell)?;
-    let mut text = String::new();
-    for kind in KINDS {
-        let time = |program: usize, way: &str| {
-            names.iter().position(|n| *n == format!("{scene}_{kind}_{way}")).map_or(f64::NAN, |i| times[program][i])
-        };
-        let both = |program: usize, before: &str| WAYS.map(|way| time(program, &format!("{before}{way}")));
-        let _ = write!(text, "  {scene} {kind:<8}");
-        let least = |t: [f64; 2]| t[0].min(t[1]);
-        for (name, ours, peer) in [
-            ("", both(0, ""), both(1, "")),
-            ("split ", both(0, "split_"), both(2, "")),
-            ("robust ", both(0, "robust_"), both(3, "")),
-        ] {
-            let _ = write!(
-                text,
-                " {name}ours {:.1}/{:.1} Embree {:.1}/{:.1} speed {:.2};",
-                ours[0],
-                ours[1],
-                peer[0],
-                peer[1],
-                least(peer) / least(ours)
-            );
-        }
-        let _ = writeln!(text, " quantized {:.1}", time(0, "small"));
+    let times = Turns::new(plan.runs, programs).run_telling(&[kind], &workloads, out, tell)?;
+    let time = |program: usize, way: &str| {
+        names.iter().position(|n| *n == format!("{scene}_{kind}_{way}")).map_or(f64::NAN, |i| times[program][i])
+    };
+    let both = |program: usize, before: &str| WAYS.map(|way| time(program, &format!("{before}{way}")));
+    let _ = write!(out, "  {scene} {kind:<8}");
+    let least = |t: [f64; 2]| t[0].min(t[1]);
+    for (name, ours, peer) in [
+        ("", both(0, ""), both(1, "")),
+        ("split ", both(0, "split_"), both(2, "")),
+        ("robust ", both(0, "robust_"), both(3, "")),
+    ] {
+        let _ = write!(
+            out,
+            " {name}ours {:.1}/{:.1} Embree {:.1}/{:.1} speed {:.2};",
+            ours[0],
+            ours[1],
+            peer[0],
+            peer[1],
+            least(peer) / least(ours)
+        );
     }
-    Ok(text)
+    let _ = writeln!(out, " quantized {:.1}", time(0, "small"));
+    Ok(())
 }
 
 /// Times of building and packing in turns, and costs of ours.
-fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<String, String> {
+fn builds(plan: &Rays, program: &Path, scene: &str, threads: usize, out: &mut Out) -> Result<String, String> {
     let peer = |quality: &str| plan.peer_command(scene, quality, "build", threads);
-    let mut programs = [
+    let programs = vec![
         ("ours", plan.our_command(program, scene, threads)),
         ("Embree", peer("medium")),
         ("Embree, low", peer("low")),
@@ -239,9 +233,9 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
     let names = columns.map(|c| format!("{scene}_{c}"));
     let workloads = names.each_ref().map(|name| (name.as_str(), ()));
     let tell = |turn: usize, name: &str| {
-        plan.tell(&format!("{scene} built on {threads} threads, run {turn} of {RUNS} of {name}"));
+        plan.tell(&format!("{scene} built on {threads} threads, run {turn} of {} of {name}", plan.runs));
     };
-    let times = in_some_turns(RUNS, &mut programs, &workloads, tell)?;
+    let times = Turns::new(plan.runs, programs).run_telling(&[], &workloads, out, tell)?;
     let of = |program: usize, column: &str| {
         columns.iter().position(|c| *c == column).map_or(f64::NAN, |i| times[program][i])
     };
@@ -265,12 +259,12 @@ fn builds(plan: &Plan, program: &Path, scene: &str, threads: usize) -> Result<St
 }
 
 /// The bytes of machine code of each instance, and the time that its compilation takes beyond that of a program without one.
-fn instances(plan: &Plan) -> Result<String, String> {
+fn instances(plan: &Rays) -> Result<String, String> {
     plan.tell("compiling instances");
     let object = plan.out.join("instance.o");
     let mut times = [f64::INFINITY; INSTANCES.len() + 1];
     let mut sizes = [0; INSTANCES.len() + 1];
-    for _ in 0..RUNS {
+    for _ in 0..plan.runs {
         for (i, (time, size)) in times.iter_mut().zip(&mut sizes).enumerate() {
             let mut command = Command::new(nyala()?);
             command.args(["build", "--no-cache", "--kind", "obj", "-D", &format!("INSTANCE={i}"), "-o"]).arg(&object);

@@ -2,7 +2,7 @@
 //! executable has both (`bench/sierra`, `bench/ispc`), and checks that their results are the same bits. For ISPC's dialect, Figure 6.2 of the thesis is drawn, too:
 //! speedups over one lane by the number of lanes, for each width of registers.
 
-use super::{RUNS, in_turns, pictures};
+use super::{Out, Plan, RUNS, Turns, pictures};
 use crate::plots::{Bars, Series, bars};
 use crate::{root, sh};
 use std::fmt::Write as _;
@@ -38,31 +38,32 @@ const PROCESSORS: [(&str, &str); 3] = [("SSE4.2", "x86-64-v2"), ("AVX2", "x86-64
 /// The numbers of lanes that are compared with one, of which only Impala's programs have a version.
 const LANES: [u32; 5] = [4, 8, 16, 32, 64];
 
-pub fn run(language: &Language) -> Result<String, String> {
+pub fn run(language: &Language, plan: &Plan, out: &mut Out) -> Result<(), String> {
     let Language { name: word, shown, programs } = language;
-    let out = root().join("out/bench");
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    let folder = super::folder("")?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let program = built(word, &out.join(word), &root().join("bench").join(word).join("programs.impala"), "native", 8)?;
+    let program =
+        built(word, &folder.join(word), &root().join("bench").join(word).join("programs.impala"), "native", 8)?;
     let names = names(language);
     let workloads: Vec<(&str, ())> = names.iter().map(|n| (n.as_str(), ())).collect();
-    let times = in_turns(&mut [("ours", Command::new(&program))], &workloads)?;
-    let mut text = format!("programs in {shown} beside Impala, ms, 8 lanes, one thread, medians of {RUNS} runs\n");
+    let runs = plan.turns(RUNS);
+    let times = Turns::new(runs, vec![("ours", Command::new(&program))]).run(&[], &workloads, out)?;
+    let _ = writeln!(out, "programs in {shown} beside Impala, ms, 8 lanes, one thread, medians of {runs} runs");
     for (i, (program, about)) in programs.iter().enumerate() {
         let [impala, other] = [0, 1].map(|of| times[0][2 * i + of] / 1e6);
         let _ = writeln!(
-            text,
+            out,
             "  {program:<14} impala {impala:>8.2} {word} {other:>8.2} (impala/{word} {:.2})   {about}",
             impala / other
         );
     }
-    if *word == ISPC.name {
+    if *word == ISPC.name && !plan.is_brief {
         for processor in PROCESSORS {
-            text += &by_lanes(language, processor)?;
+            by_lanes(language, processor, out)?;
         }
     }
-    text.push('\n');
-    Ok(text)
+    let _ = writeln!(out);
+    Ok(())
 }
 
 /// Of each program, the one in Impala and the other.
@@ -80,7 +81,7 @@ fn built(word: &str, program: &Path, impala: &Path, cpu: &str, lanes: u32) -> Re
 }
 
 /// Speedups over Impala's programs with one lane.
-fn by_lanes(language: &Language, (shown, cpu): (&str, &str)) -> Result<String, String> {
+fn by_lanes(language: &Language, (shown, cpu): (&str, &str), out: &mut Out) -> Result<(), String> {
     let folder = root().join("out/bench/lanes");
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let source = root().join("bench").join(language.name).join("programs.impala");
@@ -93,20 +94,20 @@ fn by_lanes(language: &Language, (shown, cpu): (&str, &str)) -> Result<String, S
         let program = folder.join(format!("{cpu}-{lanes}"));
         contenders.push((format!("{lanes} lanes"), built(language.name, &program, &impala, cpu, lanes.max(LANES[0]))?));
     }
-    let mut commands: Vec<(&str, Command)> = contenders.iter().map(|(n, p)| (n.as_str(), Command::new(p))).collect();
+    let commands: Vec<(&str, Command)> = contenders.iter().map(|(n, p)| (n.as_str(), Command::new(p))).collect();
     let names = names(language);
     let workloads: Vec<(&str, ())> = names.iter().map(|n| (n.as_str(), ())).collect();
-    let times = in_turns(&mut commands, &workloads)?;
-    let mut text =
-        format!("{shown}: speedups over one lane of Impala, of Impala and {}\n  {:<18}", language.shown, "lanes");
-    LANES.iter().for_each(|lanes| _ = write!(text, "{lanes:>14}"));
+    let times = Turns::new(RUNS, commands).run(&[], &workloads, out)?;
+    let _ =
+        write!(out, "{shown}: speedups over one lane of Impala, of Impala and {}\n  {:<18}", language.shown, "lanes");
+    LANES.iter().for_each(|lanes| _ = write!(out, "{lanes:>14}"));
     let mut series: Vec<Series> =
         LANES.iter().map(|lanes| Series { name: format!("{lanes} lanes"), values: Vec::new() }).collect();
     for (i, (program, _)) in language.programs.iter().enumerate() {
-        let _ = write!(text, "\n  {program:<18}");
+        let _ = write!(out, "\n  {program:<18}");
         for (series, times_of) in series.iter_mut().zip(&times[1..]) {
             let [impala, other] = [0, 1].map(|of| times[0][2 * i] / times_of[2 * i + of]);
-            let _ = write!(text, "{:>14}", format!("{impala:.2} {other:.2}"));
+            let _ = write!(out, "{:>14}", format!("{impala:.2} {other:.2}"));
             series.values.push(other.is_finite().then(|| pictures::value(std::iter::once(other))));
         }
     }
@@ -121,6 +122,6 @@ fn by_lanes(language: &Language, (shown, cpu): (&str, &str)) -> Result<String, S
     };
     let file = pictures::file(language.name, &format!("lanes-{}", shown.to_lowercase().replace('.', "-")))?;
     bars(&plot, &file.path)?;
-    let _ = writeln!(text, "\n{}", file.drawn);
-    Ok(text)
+    let _ = writeln!(out, "\n{}", file.drawn);
+    Ok(())
 }

@@ -2,15 +2,14 @@
 //! slopes of log time over log size: unrolled loops, functions, instances of libraries, stages of a pipeline, chains
 //! of joins.
 
-use super::{pictures, slope};
+use super::{Out, Plan, pictures, slope};
 use crate::plots::{Line, Lines, Value};
 use crate::root;
 use nyala_driver::{Failed, Files, FrontEnd, Options};
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// A family of programs: its name, sizes, and a function that makes the program of a size.
-type Family = (&'static str, [usize; 3], fn(usize) -> Result<String, String>);
+type Family = (&'static str, [usize; FULL], fn(usize) -> Result<String, String>);
 
 const FAMILIES: &[Family] = &[
     ("unrolled, operations left: steps", UNROLLED, unrolled),
@@ -29,6 +28,8 @@ const FAMILIES: &[Family] = &[
     ("joins in an unrolled loop", JOINS, unrolled_joins),
     ("loops, one after the other", [750, 3_000, 12_000], loops),
 ];
+/// The sizes of each family.
+const FULL: usize = 3;
 const UNROLLED: [usize; 3] = [62_500, 250_000, 1_000_000];
 const FUNCTIONS: [usize; 3] = [625, 2_500, 10_000];
 const JOINS: [usize; 3] = [3_000, 12_000, 48_000];
@@ -38,26 +39,22 @@ const MEMORY: usize = 1 << 30;
 const PAGE: usize = 4096;
 
 /// Measures the families whose name, after `slopes`, contains `filter`.
-pub fn run(filter: Option<&str>) -> Result<String, String> {
-    let wanted = |name: &str| filter.is_none_or(|f| format!("slopes {name}").contains(f));
-    let mut block = String::new();
-    // This takes minutes, so each line is printed at once.
-    let mut say = |line: String| {
-        print!("{line}");
-        let _ = std::io::stdout().flush();
-        block += &line;
-    };
-    say(format!(
-        "growth, processor time in ms, medians of {ROUNDS} rounds\n  {:<44} {:>9} {:>10} {:>6} {:>10} {:>6}\n",
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let wanted = |name: &str| name.contains(plan.part("slopes"));
+    let _ = writeln!(
+        out,
+        "growth, processor time in ms, medians of {ROUNDS} rounds\n  {:<44} {:>9} {:>10} {:>6} {:>10} {:>6}",
         "", "size", "residual", "slope", "flat", "slope"
-    ));
+    );
     for &(name, sizes, program) in FAMILIES.iter().filter(|f| wanted(f.0)) {
+        // The brief form has the smallest size only.
+        let sizes = if plan.is_brief { &sizes[..1] } else { &sizes[..] };
         let programs = sizes.iter().map(|&size| program(size)).collect::<Result<Vec<_>, _>>()?;
         let mut times = [const { (Vec::new(), Vec::new()) }; 3];
         for _ in 0..ROUNDS {
             for ((&size, program), times) in sizes.iter().zip(&programs).zip(&mut times) {
                 // Small programs run more often, so that all sizes take equal time, and other load affects them alike.
-                let n = sizes[2] / size;
+                let n = sizes[sizes.len() - 1] / size;
                 touch_memory();
                 let runs = (0..n).map(|_| super::on_big_stack(|| once(program))).collect::<Result<Vec<_>, _>>()?;
                 times.0.push(runs.iter().map(|t| t.0).sum::<f64>() / n as f64);
@@ -69,20 +66,20 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
             residual.push((*size as f64, super::median(&mut times.0)));
             flat.push((*size as f64, super::median(&mut times.1)));
             let name = if i == 0 { name } else { "" };
-            let of = |points: &[(f64, f64)]| match points.len() == sizes.len() {
+            let of = |points: &[(f64, f64)]| match points.len() == FULL {
                 true => format!("{:.2}", slope(points)),
                 false => String::new(),
             };
             let (first, second) = (of(&residual), of(&flat));
             let (a, b) = (residual[i].1, flat[i].1);
-            say(format!("  {name:<44} {size:>9} {a:>10.1} {first:>6} {b:>10.1} {second:>6}\n"));
+            let _ = writeln!(out, "  {name:<44} {size:>9} {a:>10.1} {first:>6} {b:>10.1} {second:>6}");
         }
     }
-    say("\n".into());
-    if wanted("image pipeline: stages") {
-        say(draw_stages()?);
+    let _ = writeln!(out);
+    if wanted("image pipeline: stages") && !plan.is_brief {
+        let _ = write!(out, "{}", draw_stages()?);
     }
-    Ok(block)
+    Ok(())
 }
 
 /// Seconds to flat code by the stages of a chain of `gaussian3` while each stage was specialized once for each path to it, on the

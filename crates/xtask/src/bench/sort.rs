@@ -1,67 +1,97 @@
-//! `x bench sort`: Impala's `std::sort` beside those of C++ and Rust, in turns. The programs are in `bench/peers/sort`; each
-//! prints names and nanoseconds, medians of 15 repetitions.
+//! `x bench sort`: Impala's `std::sort` beside those of C++ and Rust, x86-simd-sort, which NumPy carries, and Highway's vqsort, in turns.
+//! The programs are in `bench/peers/sort`; each prints names and nanoseconds, medians of 15 repetitions.
 
-use super::{RUNS, in_turns, output_of};
+use super::{Out, Plan, RUNS, Turns, has_header, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::process::Command;
 
-/// The workloads of the programs: 1,000,000 elements each.
-const WORKLOADS: &[(&str, &str)] = &[
-    ("i32_random", "sort, std::sort, sort_unstable: random i32"),
-    ("i32_sorted", "sort, std::sort, sort_unstable: sorted i32"),
-    ("i32_reversed", "sort, std::sort, sort_unstable: reversed i32"),
-    ("i32_few", "sort, std::sort, sort_unstable: few different i32"),
-    ("f64_random", "sort, std::sort, sort_unstable: random f64"),
-    ("f64_sorted", "sort, std::sort, sort_unstable: sorted f64"),
-    ("f64_reversed", "sort, std::sort, sort_unstable: reversed f64"),
-    ("f64_few", "sort, std::sort, sort_unstable: few different f64"),
-    ("stable_i32_random", "sort_stable, std::stable_sort, sort: random i32"),
-    ("stable_i32_sorted", "sort_stable, std::stable_sort, sort: sorted i32"),
-    ("stable_i32_reversed", "sort_stable, std::stable_sort, sort: reversed i32"),
-    ("stable_i32_few", "sort_stable, std::stable_sort, sort: few different i32"),
-    ("stable_f64_random", "sort_stable, std::stable_sort, sort: random f64"),
-    ("stable_f64_sorted", "sort_stable, std::stable_sort, sort: sorted f64"),
-    ("stable_f64_reversed", "sort_stable, std::stable_sort, sort: reversed f64"),
-    ("stable_f64_few", "sort_stable, std::stable_sort, sort: few different f64"),
-    ("stable_pair_random", "sort_stable, std::stable_sort, sort: random pairs of i32, by the first"),
-    ("stable_pair_sorted", "sort_stable, std::stable_sort, sort: sorted pairs of i32, by the first"),
-    ("stable_pair_reversed", "sort_stable, std::stable_sort, sort: reversed pairs of i32, by the first"),
-    ("stable_pair_few", "sort_stable, std::stable_sort, sort: few different pairs of i32, by the first"),
-];
+const FORMS: [&str; 4] = ["random", "sorted", "reversed", "few"];
+const SORTED: [&str; 2] = ["i32", "f64"];
+const STABLE: [&str; 3] = ["stable_i32", "stable_f64", "stable_pair"];
+/// The elements of most rows, and of others with random numbers.
+const USUAL: usize = 1_000_000;
+const SIZES: &[usize] = &[1_000, 10_000, 100_000, 10_000_000];
+/// The elements of the brief form.
+const FEWER: usize = 100_000;
+const BRIEF: &[&str] = &["i32_random", "f64_random", "stable_i32_random", "stable_pair_few"];
 
-pub fn run() -> Result<String, String> {
-    let (peers, out) = (root().join("bench/peers/sort"), root().join("out/bench"));
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
-    let program = out.join("sort");
-    let mut compiler = Command::new("c++");
-    compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(&program).arg(peers.join("sort.cpp"));
-    if !compiler.output().is_ok_and(|o| o.status.success()) {
+/// The workloads and their sizes.
+fn workloads(plan: &Plan) -> Vec<(String, usize)> {
+    let forms = |of: &[&str]| -> Vec<(String, usize)> {
+        of.iter().flat_map(|element| FORMS.map(|form| (format!("{element}_{form}"), USUAL))).collect()
+    };
+    let random = SORTED.iter().flat_map(|element| SIZES.iter().map(move |&n| (format!("{element}_random"), n)));
+    let mut all: Vec<(String, usize)> = forms(&SORTED).into_iter().chain(random).chain(forms(&STABLE)).collect();
+    all.retain(|(name, _)| !plan.is_brief || BRIEF.contains(&name.as_str()));
+    all.retain(|(name, n)| (!plan.is_brief || *n == USUAL) && name.contains(plan.part("sort")));
+    all.iter_mut().filter(|_| plan.is_brief).for_each(|one| one.1 = FEWER);
+    all
+}
+
+pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let (peers, folder) = (root().join("bench/peers/sort"), super::folder("")?);
+    let mut programs = Vec::new();
+    let (cpp, rust, vqsort, own) =
+        (folder.join("sort"), folder.join("sort-rs"), folder.join("sort-vqsort"), folder.join("sort-impala"));
+    let compiler = |more: &[&str], to: &std::path::Path| {
+        let mut compiler = Command::new("c++");
+        compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(to).arg(peers.join("sort.cpp")).args(more);
+        compiler.output().is_ok_and(|o| o.status.success())
+    };
+    if !compiler(&[], &cpp) {
         return Err("cannot compile bench/peers/sort/sort.cpp with `c++`".into());
     }
-    let rust = out.join("sort-rs");
-    let mut compiler = Command::new("rustc");
-    compiler.args(["-O", "-C", "target-cpu=native", "-o"]).arg(&rust).arg(peers.join("sort.rs"));
-    if !compiler.output().is_ok_and(|o| o.status.success()) {
+    programs.push(("C++", Command::new(&cpp)));
+    let mut rustc = Command::new("rustc");
+    rustc.args(["-O", "-C", "target-cpu=native", "-o"]).arg(&rust).arg(peers.join("sort.rs"));
+    if !rustc.output().is_ok_and(|o| o.status.success()) {
         return Err("cannot compile bench/peers/sort/sort.rs with `rustc`".into());
     }
-    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    programs.push(("Rust", Command::new(&rust)));
+    let python = root().join("out/peers/bin/python");
+    let numpy = |disabled: &str| {
+        let mut command = Command::new(&python);
+        command.arg("-B").arg(peers.join("sort.py")).env("NPY_DISABLE_CPU_FEATURES", disabled);
+        command
+    };
+    if python.is_file() {
+        programs.push(("NumPy", numpy("")));
+        // Its code for AVX-512 is slow where the processor compresses to memory slowly.
+        if std::is_x86_feature_detected!("avx512f") {
+            programs.push(("NumPy, AVX2", numpy("X86_V4 AVX512_ICL AVX512_SPR")));
+        }
+    } else {
+        let _ = writeln!(out, "  NumPy: not measured: bench/peers/install.sh installs it");
+    }
+    if has_header("hwy/contrib/sort/vqsort.h") && compiler(&["-DVQSORT", "-lhwy_contrib", "-lhwy"], &vqsort) {
+        programs.push(("vqsort", Command::new(&vqsort)));
+    } else {
+        let _ = writeln!(out, "  vqsort: not measured: there is no hwy/contrib/sort/vqsort.h, of Debian's libhwy-dev");
+    }
+    let mut cargo = Command::new("cargo");
+    sh(cargo.current_dir(root()).args(["build", "--quiet", "--release", "-p", "nyala", "-p", "nyala-runtime"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let mut ours = Command::new(nyala);
-    ours.arg("run").arg(peers.join("sort.impala"));
-    let mut programs = [("C++", Command::new(&program)), ("Rust", Command::new(&rust)), ("ours", ours)];
-    let times = in_turns(&mut programs, WORKLOADS)?;
+    sh(Command::new(nyala).args(["build", "--cpu", "native", "-o"]).arg(&own).arg(peers.join("sort.impala")))?;
+    programs.push(("ours", Command::new(&own)));
     let versions = [output_of("c++", &["--version"]), output_of("rustc", &["--version"])];
     let versions: Vec<&str> = versions.iter().filter_map(|text| text.lines().next()).collect();
-    let mut text = format!("sort, 1,000,000 elements, ms, medians of {RUNS} runs in turns; {}\n", versions.join("; "));
-    for (i, (name, about)) in WORKLOADS.iter().enumerate() {
-        let [cpp, rust, ours] = [0, 1, 2].map(|p| times[p][i] / 1e6);
-        let (by_cpp, by_rust) = (ours / cpp, ours / rust);
-        let _ = writeln!(
-            text,
-            "  {name:<20} C++ {cpp:>6.2} Rust {rust:>6.2} ours {ours:>6.2} (ours/C++ {by_cpp:.2}, /Rust {by_rust:.2})  {about}"
-        );
+    let runs = plan.turns(RUNS);
+    let _ = writeln!(out, "sort, ms, medians of {runs} runs in turns; {}", versions.join("; "));
+    let mut turns = Turns::new(runs, programs);
+    for (name, n) in workloads(plan) {
+        let times = turns.run(&[&name, &n.to_string()], &[(name.as_str(), ())], out)?;
+        let ours = times[times.len() - 1][0];
+        let _ = write!(out, "  {n:>8} {name:<20}");
+        let mut fastest = f64::INFINITY;
+        for (program, time) in turns.names().zip(&times).filter(|p| p.1[0].is_finite()) {
+            let _ = write!(out, " {program} {:>7.3}", time[0] / 1e6);
+            if program != "ours" {
+                fastest = fastest.min(time[0]);
+            }
+        }
+        let _ = writeln!(out, "   ours/Rust {:.2}, ours/fastest {:.2}", ours / times[1][0], ours / fastest);
     }
-    text.push('\n');
-    Ok(text)
+    let _ = writeln!(out);
+    Ok(())
 }

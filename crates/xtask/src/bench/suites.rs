@@ -3,7 +3,7 @@
 //! Numba. On one thread and on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups over one lane by
 //! number of lanes, as a picture; `x bench "vectorize plot"` measures only these.
 
-use super::{cores, median, pictures};
+use super::{Out, Plan, cores, median, pictures};
 use crate::plots::{Bars, Line, Lines, Series, bars};
 use crate::{root, sh};
 use std::collections::BTreeMap;
@@ -183,67 +183,61 @@ const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-w
 /// A participant in a measurement: its name and command.
 type Contender = (String, Command);
 
-/// Runs the suites that the filter names: all, one, or one program or the picture of one.
-pub fn run(filter: Option<&str>) -> Result<String, String> {
-    let mut text = String::new();
-    for suite in SUITES {
-        let part = filter.and_then(|f| f.strip_prefix(suite.name)).map(str::trim);
-        if filter.is_none() || part.is_some() {
-            text.push_str(&run_suite(suite, part.unwrap_or(""))?);
-        }
-    }
-    Ok(text)
-}
-
-fn run_suite(suite: &Suite, part: &str) -> Result<String, String> {
+/// Runs a suite, or the part of it that the plan names: a program, or the picture.
+pub fn run(name: &str, plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let part = plan.part(name);
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let mut text = String::new();
-    if part != "plot" {
-        text = beside_peers(suite, part)?;
-    }
-    if ["", "plot"].contains(&part) {
-        let mut blocks = Vec::new();
-        if !suite.plotted.is_empty() {
-            blocks.push(speedups(suite)?);
+    for suite in SUITES.iter().filter(|s| s.name == name) {
+        if part != "plot" {
+            beside_peers(suite, part, plan, out)?;
         }
-        if !suite.images.is_empty() {
-            blocks.push(over_threads(suite)?);
-            blocks.push(over_sizes(suite)?);
-        }
-        for block in blocks {
-            print!("{block}");
-            text.push_str(&block);
+        if part == "plot" || part.is_empty() && !plan.is_brief {
+            if !suite.plotted.is_empty() {
+                let _ = write!(out, "{}", speedups(suite)?);
+            }
+            if !suite.images.is_empty() {
+                let _ = write!(out, "{}", over_threads(suite)?);
+                let _ = write!(out, "{}", over_sizes(suite)?);
+            }
         }
     }
-    Ok(text)
+    Ok(())
 }
 
-fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
-    let out = root().join("out/bench").join(suite.name);
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
-    let mut text = format!("{}, ms, medians of {ROUNDS} runs in turns\n", suite.name);
+/// The C++ compiler of the brief form, which has no other tools: they compile for long.
+const BRIEF_TOOL: &str = "g++";
+
+fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result<(), String> {
+    let folder = super::folder(suite.name)?;
+    let rounds = plan.turns(ROUNDS);
+    let _ = writeln!(out, "{}, ms, medians of {rounds} runs in turns", suite.name);
     let mut tools = BTreeMap::new();
     for tool in TOOLS.iter().filter(|t| suite.peers.iter().any(|p| p.1 == t.name)) {
+        if plan.is_brief && tool.name != BRIEF_TOOL {
+            continue;
+        }
         let version_of = |command: &&'static [&'static str]| {
             let version = output(&mut command_of(command, tool.version, "", ""));
             Some((*command, version.lines().next()?.to_string()))
         };
         let found = tool.commands.iter().find_map(version_of);
         let version = found.as_ref().map_or("not installed: not measured", |f| &f.1);
-        let _ = writeln!(text, "  {}: {version}", tool.name);
+        let _ = writeln!(out, "  {}: {version}", tool.name);
         if let Some((command, _)) = found {
             tools.insert(tool.name, (tool, command));
         }
     }
-    print!("{text}");
-    let cores = cores();
-    let mut measured: Vec<(usize, Vec<Measured>)> = [1, cores].into_iter().map(|n| (n, Vec::new())).collect();
-    measured.dedup_by_key(|m| m.0);
+    let mut measured: Vec<(usize, Vec<Measured>)> = plan.threads().into_iter().map(|n| (n, Vec::new())).collect();
     for &(program, widths, about) in suite.workloads.iter().filter(|w| w.0.contains(only)) {
+        let widths = plan.sizes(widths, 0);
         let mut peers: Vec<(usize, Command)> = Vec::new();
         for (i, &(name, tool, options, variant, _)) in suite.peers.iter().enumerate() {
             let Some(&(tool, command)) = tools.get(tool) else { continue };
-            let file = out.join(format!("{program}-{i}"));
+            // Scalar code takes most of the time.
+            if plan.is_brief && variant == "scalar" {
+                continue;
+            }
+            let file = folder.join(format!("{program}-{i}"));
             match build(suite, program, tool, command, options, &file) {
                 Ok(Some(mut peer)) => {
                     peer.arg(variant);
@@ -251,36 +245,31 @@ fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
                 }
                 Ok(None) => {}
                 Err(e) => {
-                    let line = format!("  {program}, {name}: not measured: {e}\n");
-                    print!("{line}");
-                    text.push_str(&line);
+                    let _ = writeln!(out, "  {program}, {name}: not measured: {e}");
                 }
             }
         }
         for (threads, all) in &mut measured {
-            let (block, one) = measure(suite, (program, widths, about), &peers, *threads)?;
-            print!("{block}");
-            text.push_str(&block);
+            let (block, one) = measure(suite, (program, widths, about), &peers, *threads, rounds)?;
+            let _ = write!(out, "{block}");
             all.push(one);
         }
     }
-    for &(program, about) in suite.alone.iter().filter(|a| a.0.contains(only)) {
+    for &(program, about) in suite.alone.iter().filter(|a| a.0.contains(only) && !plan.is_brief) {
         for &(threads, _) in &measured {
-            let block = ways(suite, program, about, threads)?;
-            print!("{block}");
-            text.push_str(&block);
+            let _ = write!(out, "{}", ways(suite, program, about, threads)?);
         }
     }
-    if only.is_empty() {
+    if only.is_empty() && !plan.is_brief {
         for (threads, all) in &measured {
-            text.push_str(&pictures::ratios(suite, *threads, all)?);
+            let _ = write!(out, "{}", pictures::ratios(suite, *threads, all)?);
             if !suite.images.is_empty() {
-                text.push_str(&pictures::roofline(suite, *threads, all)?);
+                let _ = write!(out, "{}", pictures::roofline(suite, *threads, all)?);
             }
         }
     }
-    text.push('\n');
-    Ok(text)
+    let _ = writeln!(out);
+    Ok(())
 }
 
 /// A command with more arguments, and its placeholders replaced.
@@ -353,6 +342,7 @@ fn measure(
     (program, widths, about): Workload,
     peers: &[(usize, Command)],
     threads: usize,
+    rounds: usize,
 ) -> Result<(String, Measured), String> {
     let mut all: Vec<Contender> = Vec::new();
     for &width in widths {
@@ -363,7 +353,7 @@ fn measure(
         command.args(peer.get_args()).arg(threads.to_string());
         all.push((suite.peers[*i].0.to_string(), command));
     }
-    let (taking_part, times, failed) = in_rounds(program, widths.len(), all)?;
+    let (taking_part, times, failed) = in_rounds(program, widths.len(), all, rounds)?;
     let middle = |times: &[f64]| median(&mut times.to_vec());
     let best = (0..widths.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
     let mut measured = Measured { program, ours: times[best].clone(), ratios: Vec::new() };
@@ -412,7 +402,7 @@ type Rounds = (Vec<Contender>, Vec<Vec<f64>>, Vec<String>);
 
 /// Runs all programs in turns; the first `n_ours` are Impala programs. Before that, each runs once, and the results
 /// must be equal. A peer does not take part if it fails, has no such function, or is for another processor.
-fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>) -> Result<Rounds, String> {
+fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>, rounds: usize) -> Result<Rounds, String> {
     let mut expected: Option<BTreeMap<String, f64>> = None;
     let (mut taking_part, mut failed) = (Vec::new(), Vec::new());
     for (i, (name, mut command)) in all.into_iter().enumerate() {
@@ -438,7 +428,7 @@ fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>) -> Result<Rounds
         taking_part.push((name, command));
     }
     let mut times = vec![Vec::new(); taking_part.len()];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let mut i = 0;
         while let Some((name, command)) = taking_part.get_mut(i) {
             match lines_of(name, command) {
@@ -474,7 +464,7 @@ fn speedups(suite: &Suite) -> Result<String, String> {
         for &lanes in suite.plotted {
             all.push((format!("ours, {lanes} lanes"), ours(suite, program, lanes, 1)?));
         }
-        let (_, times, _) = in_rounds(program, all.len(), all)?;
+        let (_, times, _) = in_rounds(program, all.len(), all, ROUNDS)?;
         let _ = write!(text, "\n  {program:<18}{:>19.3} ms", median(&mut times[0].clone()));
         for (series, widened) in series.iter_mut().zip(&times[1..]) {
             let value = pictures::value(times[0].iter().zip(widened).map(|(one, more)| one / more));
@@ -508,7 +498,7 @@ fn over_threads(suite: &Suite) -> Result<String, String> {
             .iter()
             .map(|&n| Ok((format!("ours, {n} threads"), ours(suite, program, widths[widths.len() - 1], n)?)))
             .collect();
-        let (_, times, _) = in_rounds(program, counts.len(), all?)?;
+        let (_, times, _) = in_rounds(program, counts.len(), all?, ROUNDS)?;
         let _ = write!(text, "  {program:<18}");
         let mut points = Vec::new();
         for (&n, more) in counts.iter().zip(&times) {
@@ -543,7 +533,7 @@ fn over_sizes(suite: &Suite) -> Result<String, String> {
         for &size in sizes {
             let mut command = ours(suite, program, widths[widths.len() - 1], 1)?;
             command.args(["-D", &format!("N={size}")]);
-            let (_, times, _) = in_rounds(program, 1, vec![(format!("ours, {size}²"), command)])?;
+            let (_, times, _) = in_rounds(program, 1, vec![(format!("ours, {size}²"), command)], ROUNDS)?;
             let pixels = f64::from(size) * f64::from(size);
             let value = pictures::value(times[0].iter().map(|ms| ms * 1e6 / pixels));
             let _ = write!(text, " {size}²: {:.3}", value.value);
@@ -614,7 +604,7 @@ mod tests {
                 contender("missing", "exec /no/such/program"),
             ]
         };
-        let (taking_part, times, failed) = in_rounds("p", 1, all()).unwrap();
+        let (taking_part, times, failed) = in_rounds("p", 1, all(), ROUNDS).unwrap();
         assert_eq!(taking_part.iter().map(|c| c.0.as_str()).collect::<Vec<_>>(), ["ours", "well"]);
         assert_eq!(times, vec![vec![3.0; ROUNDS]; 2]);
         let failed: Vec<String> = failed.iter().map(|f| last_line(f)).collect();
@@ -622,8 +612,8 @@ mod tests {
         assert!(failed[0].starts_with("broken: ") && failed[0].ends_with(" … device"), "{failed:?}");
         assert!(failed[1].starts_with("missing: ") && failed[2].starts_with("later: "), "{failed:?}");
         // An Impala program must not fail, and all results must be equal.
-        assert!(in_rounds("p", 3, all()).is_err());
+        assert!(in_rounds("p", 3, all(), ROUNDS).is_err());
         let other = vec![contender("ours", WELL), contender("other", "echo sum 2; echo weighted 2; echo time 1")];
-        assert!(in_rounds("p", 1, other).is_err());
+        assert!(in_rounds("p", 1, other, ROUNDS).is_err());
     }
 }
