@@ -21,7 +21,7 @@ use nyala_base::Span;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Builtin, Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -288,7 +288,13 @@ impl Machine<'_> {
         match leave {
             Leave::Stay | Leave::Forget => {}
             Leave::Keep => self.kept.entry(frame).or_default().push(self.frame),
-            Leave::Free | Leave::FreeSlots => self.free_frame(self.frame),
+            Leave::Free | Leave::FreeSlots => {
+                if !self.kept.is_empty() {
+                    let words = self.heap.words[base..base + n].to_vec();
+                    self.hand_on(frame, words);
+                }
+                self.free_frame(self.frame);
+            }
             Leave::Release => {
                 let last = match &self.compiled[func as usize] {
                     Some(f) => f.ret,
@@ -308,8 +314,64 @@ impl Machine<'_> {
     /// Reuses the frame of a function that ends with a call of itself.
     #[cold]
     fn again(&mut self) {
-        self.free_kept(self.frame);
+        let n = match &self.compiled[self.func as usize] {
+            Some(f) => (f.n_params + f.n_captured) as usize,
+            None => 0,
+        };
+        let words = self.heap.words[self.base..self.base + n].to_vec();
+        if !self.is_handed(words) {
+            self.free_kept(self.frame);
+        }
         self.heap.records[self.frame as usize].renew();
+    }
+
+    /// Lets the frames that would end with this one end with the next, if its arguments have an address of their variables: a
+    /// function may pass on what it was given.
+    #[cold]
+    fn hand_on(&mut self, next: Frame, words: Vec<u64>) {
+        if self.is_handed(words)
+            && let Some(kept) = self.kept.remove(&self.frame)
+        {
+            self.kept.entry(next).or_default().extend(kept);
+        }
+    }
+
+    /// Whether words, or the records of function values among them, have an address of a variable whose frame ends with this one.
+    fn is_handed(&self, mut open_words: Vec<u64>) -> bool {
+        let (mut blocks, mut open) = (Vec::new(), vec![self.frame]);
+        while let Some(frame) = open.pop() {
+            for &kept in self.kept.get(&frame).into_iter().flatten() {
+                open.push(kept);
+                let record = &self.heap.records[kept as usize];
+                let Kind::Frame(func) = record.kind else { continue };
+                let Some(Some(function)) = self.compiled.get(func as usize) else { continue };
+                let addresses = function.slots.iter().map(|&r| self.heap.words[record.base as usize + r as usize]);
+                blocks
+                    .extend(addresses.filter_map(|at| Some((at, self.l.memory.block_size(at as usize).ok()? as u64))));
+            }
+        }
+        if blocks.is_empty() {
+            return false;
+        }
+        let is_in = |word: u64| blocks.iter().any(|&(at, size)| word.wrapping_sub(at) <= size);
+        if self.stored_addresses.values().any(|&word| is_in(word)) {
+            return true;
+        }
+        let mut seen = FxHashSet::default();
+        while let Some(word) = open_words.pop() {
+            if is_in(word) {
+                return true;
+            }
+            let (closure, frame) = (Closure(word), Closure(word).frame());
+            let Some(record) = self.heap.records.get(frame as usize) else { continue };
+            let Kind::Captured(func) = record.kind else { continue };
+            let Some(Some(function)) = self.compiled.get(func as usize) else { continue };
+            if record.is(closure) && seen.insert(frame) {
+                let base = record.base as usize;
+                open_words.extend(&self.heap.words[base..base + function.n_captured as usize]);
+            }
+        }
+        false
     }
 
     fn set_release(&mut self, to: u64) {
@@ -849,7 +911,13 @@ impl Machine<'_> {
     fn leave(&mut self, leave: Leave, n: usize) {
         match leave {
             Leave::Stay | Leave::Forget | Leave::Keep => {}
-            Leave::Free | Leave::FreeSlots => self.free_frame(self.frame),
+            Leave::Free | Leave::FreeSlots => {
+                if !self.kept.is_empty() {
+                    // The next frame is not known yet.
+                    self.hand_on(NONE, self.words.clone());
+                }
+                self.free_frame(self.frame);
+            }
             Leave::Release => {
                 if let Some(last) = n.checked_sub(1) {
                     let release = self.heap.closure(RELEASE, self.frame);
@@ -898,9 +966,15 @@ impl Machine<'_> {
                         words.extend_from_slice(&heap.words[base..base + n]);
                     }
                     self.enter(func)?;
+                    if let Some(kept) = self.kept.remove(&NONE) {
+                        self.kept.entry(self.frame).or_default().extend(kept);
+                    }
                     return Ok(None);
                 }
                 Entry::Block { func, pc, params } => {
+                    if !self.kept.is_empty() {
+                        self.free_kept(NONE);
+                    }
                     let frame = closure.frame();
                     let base = self.heap.base(frame);
                     let at = base + params as usize;
