@@ -314,13 +314,15 @@ impl Machine<'_> {
     /// Reuses the frame of a function that ends with a call of itself.
     #[cold]
     fn again(&mut self) {
-        let n = match &self.compiled[self.func as usize] {
-            Some(f) => (f.n_params + f.n_captured) as usize,
-            None => 0,
-        };
-        let words = self.heap.words[self.base..self.base + n].to_vec();
-        if !self.is_handed(words) {
-            self.free_kept(self.frame);
+        if !self.kept.is_empty() {
+            let n = match &self.compiled[self.func as usize] {
+                Some(f) => (f.n_params + f.n_captured) as usize,
+                None => 0,
+            };
+            let words = self.heap.words[self.base..self.base + n].to_vec();
+            if !self.is_handed(words) {
+                self.free_kept(self.frame);
+            }
         }
         self.heap.records[self.frame as usize].renew();
     }

@@ -157,7 +157,7 @@ fn measure(
     let fastest = (1..times.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
     let mut ratios: Vec<f64> = times[0].iter().zip(&times[fastest]).map(|(ours, c)| ours / c).collect();
     let ratio = median(&mut ratios);
-    // Of few rounds, the least and the greatest.
+    // An interval of few rounds is from the least to the greatest ratio.
     let beside = usize::from(rounds >= 5);
     let _ = writeln!(line, "   {ratio:>5.2} ({:.2} to {:.2})", ratios[beside], ratios[rounds - 1 - beside]);
     Ok(line)

@@ -54,7 +54,7 @@ impl Bench {
         self.name.contains(words) || words.strip_prefix(self.name).is_some_and(|part| part.starts_with(' '))
     }
 
-    /// What is said before it starts.
+    /// The line that `x bench` prints before the bench starts.
     pub fn announced(&self, plan: &Plan) -> String {
         let minutes = if plan.is_brief { self.brief_minutes } else { self.minutes };
         let time = match minutes {
