@@ -261,7 +261,9 @@ impl<'a> Finder<'a> {
         while let Some(b) = work.pop() {
             if seen.insert(b) {
                 self.looks += size_of(&self.function.blocks[b]);
-                if !self.dominates(from, b) || self.dominates(to, b) {
+                // Code behind `to` may lead to code before it that does not return.
+                let is_entered = |p: &Block| self.dominates(to, p.idx());
+                if !self.dominates(from, b) || self.dominates(to, b) || self.cfg.preds[b].iter().any(is_entered) {
                     return part;
                 }
                 part.has_loop |= self.in_loop[b];

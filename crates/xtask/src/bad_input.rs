@@ -14,7 +14,6 @@ use nyala_driver::{Files, FrontEnd, Options};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -206,16 +205,10 @@ fn fail(fault: &str) -> ! {
 
 /// Prints a fault or panic for the process that waits for this one, and exits.
 pub fn examine_or_exit(examine: impl FnOnce() -> Result<(), String> + std::panic::UnwindSafe) {
-    static PANIC: Mutex<String> = Mutex::new(String::new());
-    std::panic::set_hook(Box::new(|info| {
-        let place = info.location().map(|l| l.to_string()).unwrap_or_default();
-        let what = info.payload_as_str().unwrap_or_default();
-        *PANIC.lock().unwrap_or_else(|e| e.into_inner()) = format!("panic at {place}\n{what}");
-    }));
-    match std::panic::catch_unwind(examine) {
+    match crate::queue::caught(examine) {
         Ok(Ok(())) => {}
         Ok(Err(fault)) => fail(&fault),
-        Err(_) => fail(&PANIC.lock().unwrap_or_else(|e| e.into_inner())),
+        Err(panic) => fail(&format!("panic at {panic}")),
     }
 }
 

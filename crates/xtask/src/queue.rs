@@ -250,6 +250,18 @@ pub fn this_program() -> Result<PathBuf, String> {
     Ok(shown.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
 }
 
+/// What `f` gives, or the place and the words of its panic.
+pub fn caught<T>(f: impl FnOnce() -> T + std::panic::UnwindSafe) -> Result<T, String> {
+    static PANIC: Mutex<String> = Mutex::new(String::new());
+    let last = || PANIC.lock().unwrap_or_else(|e| e.into_inner());
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(|l| l.to_string()).unwrap_or_default();
+        let what = info.payload_as_str().unwrap_or_default();
+        *last() = format!("{place}: {what}");
+    }));
+    std::panic::catch_unwind(f).map_err(|_| std::mem::take(&mut *last()))
+}
+
 /// Ends this process and those that it started once the queue's process is gone, say by an interrupt.
 fn end_with_parent() {
     let parent = std::os::unix::process::parent_id();
@@ -272,12 +284,9 @@ pub fn work(socket: &Path) -> Result<bool, String> {
             let line = line.map_err(|e| e.to_string())?;
             let words: Vec<String> = serde_json::from_str(&line).map_err(|e| e.to_string())?;
             let start = own_seconds();
-            let performed = std::panic::catch_unwind(|| crate::work::perform(&words));
-            let answer = performed.unwrap_or_else(|panic| {
-                let what = panic.downcast_ref::<String>().cloned();
-                let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-                let fault = format!("the compiler panicked: {}", what.unwrap_or_default());
-                Answer { faults: vec![fault], ..Answer::default() }
+            let answer = caught(|| crate::work::perform(&words)).unwrap_or_else(|panic| Answer {
+                faults: vec![format!("the compiler panicked at {panic}")],
+                ..Answer::default()
             });
             let Answer { faults, skipped, is_known, .. } = answer;
             let took = own_seconds() - start;
