@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Kinds of kernels, as the library numbers them.
-const KINDS: u64 = 6;
+const KINDS: u64 = 7;
 
 /// Rays for all kinds together.
 const RAYS: u64 = 10_000_000;

@@ -1,7 +1,7 @@
 """What rays hit, by the library `ray`: `nyala.ray.Scene(vertices, triangles).trace(origins, directions)`.
 
-A scene has triangles in a tree, which is built on all processors. Rays are traced in packets, in lanes and on all processors; none passes
-between two triangles that share an edge. Arrays have elements of float32 (triangles and their numbers: int32), side by side.
+A scene has triangles in a tree, which is built on all processors. Rays are traced in lanes and on all processors, in packets where
+neighbors have similar directions; none passes between two triangles that share an edge. Arrays have elements of float32 (triangles and their numbers: int32), side by side.
 """
 
 import array as _array
@@ -47,19 +47,10 @@ fn @each_hit(
     scene: Slice[i64], org: Slice[[f32 * 3]], dir: Slice[[f32 * 3]], tmin: f32, tmax: f32, any: bool, put: fn(i64, Hit) -> ()
 ) -> () {
     let s = *(scene.data as &Scene);
-    let (n, block) = (org.length, 1024i64);
     let vec = @|of: &[[f32 * 3]], i: i64| vec3(of(i)(0), of(i)(1), of(i)(2));
-    for b in par(0i64, (n + block - 1i64) / block) {
-        for i in range_step(b * block, min(n, (b + 1i64) * block), 16i64) {
-            // Places after the last ray have it, too.
-            let ray = @|k: i32| {
-                let at = min(i + k as i64, n - 1i64);
-                Ray { org: vec(org.data, at), tmin: tmin, dir: vec(dir.data, at), tmax: tmax }
-            };
-            let hit = @|k: i32, h: Hit| { if i + (k as i64) < n { put(i + k as i64, h) } };
-            trace_packet[16](ray, bvh8(s.tree), robust_slabs(), triangle_packets(s.corners, watertight), any, hit)
-        }
-    }
+    let ray = @|i: i64| Ray { org: vec(org.data, i), tmin: tmin, dir: vec(dir.data, i), tmax: tmax };
+    let prims = triangle_packets(s.corners, watertight);
+    trace_rays_adaptive(Rays { count: org.length, ray: ray }, Hits { put: put }, bvh8(s.tree), robust_slabs(), prims, any, is_far(s.tree))
 }
 
 extern fn trace(

@@ -16,13 +16,13 @@ const RUNS: usize = 3;
 
 const SCENES: &[&str] = &["hall", "blob", "million", "hair", "engine"];
 const KINDS: &[&str] = &["primary", "ao", "diffuse", "random"];
-/// The ways in which a program traces, as its output names them.
-const WAYS: [&str; 2] = ["one", "packet"];
-/// Those of ours alone: single rays with quantized nodes, trees by spatial splits, kernels that lose no ray.
-const OUR_WAYS: [&str; 5] = ["small", "split_one", "split_packet", "robust_one", "robust_packet"];
+/// The ways in which a program traces, as its output names them; Embree has the first two.
+const WAYS: [&str; 3] = ["one", "packet", "turns"];
+/// Trees and kernels: Embree has a program's run for each, of which the names are those of the first.
+const VARIANTS: [&str; 3] = ["", "split_", "robust_"];
 
 /// The instances of `bench/rays/instances.impala`, from 1 on.
-const INSTANCES: [&str; 9] = [
+const INSTANCES: [&str; 10] = [
     "single, arity 2",
     "single, arity 8",
     "single, arity 8, any hit",
@@ -32,6 +32,7 @@ const INSTANCES: [&str; 9] = [
     "packet of 16, arity 8",
     "packet of 16, arity 8, watertight, parts",
     "packet of 16, arity 16",
+    "8 interleaved, arity 16",
 ];
 
 /// What is measured, and how.
@@ -134,8 +135,10 @@ pub fn run(whole: &Plan, out: &mut Out) -> Result<(), String> {
     let version = output_of("c++", &["--version"]);
     let instructions = if plan.is_avx2 { ", both without AVX-512" } else { "" };
     let _ = write!(out, "rays, medians of {} runs in turns{instructions}; {}", plan.runs, machine());
-    let _ =
-        writeln!(out, "  each one by one / in packets; `split` has spatial splits, as Embree's trees of high quality");
+    let _ = writeln!(
+        out,
+        "  each one by one / in packets, ours also / in turns; `split` has spatial splits, as Embree's trees of high quality"
+    );
     for &threads in &plan.threads {
         let _ = writeln!(out, "  ns for each ray, {threads} threads");
         for scene in &plan.scenes {
@@ -169,7 +172,8 @@ pub fn run(whole: &Plan, out: &mut Out) -> Result<(), String> {
 
 /// Times of a kind of rays of a scene.
 fn traces(plan: &Rays, scene: &str, kind: &str, threads: usize, out: &mut Out) -> Result<(), String> {
-    let names: Vec<String> = WAYS.iter().chain(&OUR_WAYS).map(|way| format!("{scene}_{kind}_{way}")).collect();
+    let ways = VARIANTS.iter().flat_map(|v| WAYS.map(|way| format!("{v}{way}"))).chain(["small".to_string()]);
+    let names: Vec<String> = ways.map(|way| format!("{scene}_{kind}_{way}")).collect();
     let workloads: Vec<(&str, ())> = names.iter().map(|name| (name.as_str(), ())).collect();
     let peer = |quality: &str, mode: &str| plan.peer_command(scene, quality, mode, threads);
     let programs = vec![
@@ -185,23 +189,14 @@ fn traces(plan: &Rays, scene: &str, kind: &str, threads: usize, out: &mut Out) -
     let time = |program: usize, way: &str| {
         names.iter().position(|n| *n == format!("{scene}_{kind}_{way}")).map_or(f64::NAN, |i| times[program][i])
     };
-    let both = |program: usize, before: &str| WAYS.map(|way| time(program, &format!("{before}{way}")));
     let _ = write!(out, "  {scene} {kind:<8}");
-    let least = |t: [f64; 2]| t[0].min(t[1]);
-    for (name, ours, peer) in [
-        ("", both(0, ""), both(1, "")),
-        ("split ", both(0, "split_"), both(2, "")),
-        ("robust ", both(0, "robust_"), both(3, "")),
-    ] {
-        let _ = write!(
-            out,
-            " {name}ours {:.1}/{:.1} Embree {:.1}/{:.1} speed {:.2};",
-            ours[0],
-            ours[1],
-            peer[0],
-            peer[1],
-            least(peer) / least(ours)
-        );
+    let least = |t: &[f64]| t.iter().copied().fold(f64::INFINITY, f64::min);
+    for (i, variant) in VARIANTS.iter().enumerate() {
+        let ours = WAYS.map(|way| time(0, &format!("{variant}{way}")));
+        let peer = [time(i + 1, WAYS[0]), time(i + 1, WAYS[1])];
+        let name = variant.replace('_', " ");
+        let _ = write!(out, " {name}ours {:.1}/{:.1}/{:.1}", ours[0], ours[1], ours[2]);
+        let _ = write!(out, " Embree {:.1}/{:.1} speed {:.2};", peer[0], peer[1], least(&peer) / least(&ours));
     }
     let _ = writeln!(out, " quantized {:.1}", time(0, "small"));
     Ok(())
