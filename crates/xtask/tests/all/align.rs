@@ -215,6 +215,21 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         }
         assert_eq!(paf.lines().count(), 400);
     }
+    // A band of all diagonals is computed without lanes, which have scores of 8, 16 and 32 bits.
+    let gaps = ["--open", "1", "--extend", "4", "--open2", "6", "--extend2", "1"];
+    let wide = ["--match", "900", "--open", "1000", "--extend", "400", "--open2", "2500", "--extend2", "100"];
+    for ends in ["global", "local"] {
+        for costs in [&gaps[..], &wide, &[&gaps[..], &["--matrix", "blosum62"]].concat()] {
+            let args = [&["pairs", "a.fa", "b.fa", "--ends", ends], costs].concat();
+            let in_band = prints(&[args.as_slice(), &["--band", "1000000"]].concat());
+            assert_eq!(prints(&args), in_band, "{args:?}");
+        }
+    }
+    // A query and one reference: `search` and `pairs` agree.
+    for costs in [&gaps[..], &wide] {
+        let (search, pairs) = (["search", "gap.fa", "whole.fa"], ["pairs", "gap.fa", "whole.fa", "--ends", "local"]);
+        assert_eq!(prints(&[&search, costs].concat()), prints(&[&pairs, costs].concat()));
+    }
     // Alignments have these scores, too, and go to a file.
     assert_eq!(prints(&["pairs", "a.fa", "b.fa", "--format", "paf", "-o", "out.paf"]), "");
     let paf = std::fs::read_to_string(folder.path("out.paf")).unwrap();
