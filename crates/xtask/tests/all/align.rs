@@ -16,24 +16,33 @@ fn printed(program: &Path, folder: &Folder, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The score of two sequences as a whole, by the definition of affine gaps: 2 for equal letters, -3 for others, 5 + 2 n for a gap.
-fn global_score(a: &[u8], b: &[u8]) -> i32 {
+/// The score of two sequences as a whole, by the definition: 2 for equal letters, -3 for others; a gap of n letters costs the least of
+/// `open + n * extend` of these pieces. Cells are those at most `band` diagonals beyond the ones between starts and ends.
+fn global_score(a: &[u8], b: &[u8], pieces: &[(i32, i32)], band: i32) -> i32 {
     let never = i32::MIN / 2;
     let mut best = vec![vec![never; b.len() + 1]; a.len() + 1];
-    let (mut down, mut right) = (best.clone(), best.clone());
+    let mut down = vec![best.clone(); pieces.len()];
+    let mut right = down.clone();
+    let ends = b.len() as i32 - a.len() as i32;
     best[0][0] = 0;
     for i in 0..=a.len() {
         for j in 0..=b.len() {
-            if i > 0 {
-                down[i][j] = (best[i - 1][j] - 7).max(down[i - 1][j] - 2);
-            }
-            if j > 0 {
-                right[i][j] = (best[i][j - 1] - 7).max(right[i][j - 1] - 2);
+            let diagonal = j as i32 - i as i32;
+            if diagonal < ends.min(0).saturating_sub(band) || diagonal > ends.max(0).saturating_add(band) {
+                continue;
             }
             if i > 0 && j > 0 {
                 best[i][j] = best[i - 1][j - 1] + if a[i - 1] == b[j - 1] { 2 } else { -3 };
             }
-            best[i][j] = best[i][j].max(down[i][j]).max(right[i][j]);
+            for (p, (open, extend)) in pieces.iter().enumerate() {
+                if i > 0 {
+                    down[p][i][j] = (best[i - 1][j] - open - extend).max(down[p][i - 1][j] - extend);
+                }
+                if j > 0 {
+                    right[p][i][j] = (best[i][j - 1] - open - extend).max(right[p][i][j - 1] - extend);
+                }
+                best[i][j] = best[i][j].max(down[p][i][j]).max(right[p][i][j]);
+            }
         }
     }
     best[a.len()][b.len()]
@@ -144,6 +153,27 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     let sam = prints(&["search", "q.fa", "r.fa", "--best", "2", "--format", "sam"]);
     assert_eq!(sam.lines().filter(|l| l.split('\t').nth(1) == Some("256")).count(), 3, "{sam}");
 
+    // Extensions: eight equal letters, four that differ, eight equal ones.
+    folder.write("gap.fa", ">gap\nACGTACGTAAAAACGTACGT\n");
+    folder.write("whole.fa", ">whole\nACGTACGTCCCCACGTACGT\n");
+    let gap = ["pairs", "gap.fa", "whole.fa", "--match", "1", "--mismatch", "1", "--open", "2", "--extend", "1"];
+    assert_eq!(prints(&[gap.as_slice(), &["--drop", "3"]].concat()), "gap\twhole\t8\t8\t8\n");
+    assert_eq!(prints(&[gap.as_slice(), &["--drop", "4"]].concat()), "gap\twhole\t12\t20\t20\n");
+    assert_eq!(
+        prints(&[gap.as_slice(), &["--drop", "4", "--open2", "4", "--extend2", "0"]].concat()),
+        "gap\twhole\t12\t20\t20\n"
+    );
+    folder.write("left.fa", ">left\nGGGGGACGTACGT\n");
+    folder.write("right.fa", ">right\nACGTACGTGGGGG\n");
+    let sam = |more: &[&str]| {
+        let args = [&["pairs", "left.fa", "right.fa", "--format", "sam"], more].concat();
+        prints(&args).lines().last().unwrap().split('\t').nth(5).unwrap().to_string()
+    };
+    // The equal letters are five diagonals from that of the starts and ends.
+    assert_eq!(sam(&["--band", "5", "--open", "1", "--extend", "1"]), "5I8=5D");
+    assert_eq!(sam(&["--band", "5", "--open", "1", "--extend", "4", "--open2", "6", "--extend2", "0"]), "5I8=5D");
+    assert!(!sam(&["--band", "4", "--open", "1", "--extend", "1"]).contains("8="));
+
     // Proteins, by a known matrix and one from a file.
     folder.write("p.fa", ">p\nMKTAYIAKQR\n");
     folder.write("d.fa", ">d\nxxMKTAYAKQRxx\n");
@@ -154,15 +184,52 @@ fn aligns_and_says_what_is_wrong(level: &str) {
 
     // Many pairs against the definition: in lanes, and some of them alone.
     let (mut a, mut b, mut wanted, mut seed) = (String::new(), String::new(), String::new(), 1u64);
+    let (mut wanted_of_two, mut wanted_in_band) = (String::new(), String::new());
     for i in 0..400 {
         let (x, y) = letters(if i == 77 { 2500 } else { i % 150 }, &mut seed);
         a += &format!(">q{i}\n{x}\n");
         b += &format!(">r{i}\r\n{}\r\n", y.to_lowercase());
-        wanted += &format!("q{i}\tr{i}\t{}\n", global_score(x.as_bytes(), y.as_bytes()));
+        let score = |pieces: &[(i32, i32)], band: i32| {
+            format!("q{i}\tr{i}\t{}\n", global_score(x.as_bytes(), y.as_bytes(), pieces, band))
+        };
+        wanted += &score(&[(5, 2)], i32::MAX);
+        wanted_of_two += &score(&[(1, 4), (6, 1)], i32::MAX);
+        wanted_in_band += &score(&[(5, 2)], 1);
     }
     folder.write("a.fa", &a);
     folder.write("b.fa", &b);
     assert_eq!(prints(&["pairs", "a.fa", "b.fa"]), wanted);
+    // Gaps of two pieces, and a band: scores, and those of alignments.
+    let variants = [
+        (vec!["--open", "1", "--extend", "4", "--open2", "6", "--extend2", "1"], &wanted_of_two),
+        (vec!["--band", "1"], &wanted_in_band),
+    ];
+    for (options, scores) in variants {
+        assert_ne!(*scores, wanted);
+        let args = [&["pairs", "a.fa", "b.fa"], options.as_slice()].concat();
+        assert_eq!(prints(&args), *scores, "{options:?}");
+        let paf = prints(&[args.as_slice(), &["--format", "paf"]].concat());
+        for (line, wanted) in paf.lines().zip(scores.lines()) {
+            let score = wanted.split('\t').nth(2).unwrap();
+            assert!(line.contains(&format!("\tAS:i:{score}\t")) || line.contains("\t*\t*\t"), "{line} {wanted}");
+        }
+        assert_eq!(paf.lines().count(), 400);
+    }
+    // A band of all diagonals is computed without lanes, which have scores of 8, 16 and 32 bits.
+    let gaps = ["--open", "1", "--extend", "4", "--open2", "6", "--extend2", "1"];
+    let wide = ["--match", "900", "--open", "1000", "--extend", "400", "--open2", "2500", "--extend2", "100"];
+    for ends in ["global", "local"] {
+        for costs in [&gaps[..], &wide, &[&gaps[..], &["--matrix", "blosum62"]].concat()] {
+            let args = [&["pairs", "a.fa", "b.fa", "--ends", ends], costs].concat();
+            let in_band = prints(&[args.as_slice(), &["--band", "1000000"]].concat());
+            assert_eq!(prints(&args), in_band, "{args:?}");
+        }
+    }
+    // A query and one reference: `search` and `pairs` agree.
+    for costs in [&gaps[..], &wide] {
+        let (search, pairs) = (["search", "gap.fa", "whole.fa"], ["pairs", "gap.fa", "whole.fa", "--ends", "local"]);
+        assert_eq!(prints(&[&search, costs].concat()), prints(&[&pairs, costs].concat()));
+    }
     // Alignments have these scores, too, and go to a file.
     assert_eq!(prints(&["pairs", "a.fa", "b.fa", "--format", "paf", "-o", "out.paf"]), "");
     let paf = std::fs::read_to_string(folder.path("out.paf")).unwrap();
@@ -197,6 +264,7 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     folder.write("header.fa", format!(">{}\nAC\n", "x".repeat(100_000)));
     folder.write("twice.fa", ">a\nAC\n>a\nACC\n>b\nA\n>c\nA\n");
     folder.write("line.fa", "x".repeat(10_000_000));
+    folder.write("line100k.fa", format!(">a\n{}\n", "A".repeat(100_000)));
     folder.write("bad.txt", "A C\nA 1\n");
     std::fs::create_dir(folder.path("folder")).unwrap();
     let wrong: &[(&[&str], i32, &str)] = &[
@@ -213,6 +281,20 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         (&["search", "q.fa", "-"], 2, "cannot be standard input"),
         (&["distance", "q.fa", "r.fa", "--format", "sam"], 2, "tsv only"),
         (&["pairs", "q.fa", "r.fa", "--matrix", "blosum62", "--match", "1"], 2, "not used"),
+        (&["pairs", "q.fa", "r.fa", "--open2", "9"], 2, "`--open2` needs `--extend2`"),
+        (&["pairs", "q.fa", "r.fa", "--extend2", "1"], 2, "`--extend2` needs `--open2`"),
+        (&["pairs", "q.fa", "r.fa", "--open2", "9", "--extend2", "2"], 2, "no gap costs less"),
+        (&["pairs", "q.fa", "r.fa", "--open2", "5", "--extend2", "1"], 2, "every gap costs less"),
+        (&["pairs", "q.fa", "r.fa", "--band", "-1"], 2, "`--band` cannot be `-1`"),
+        (&["search", "q.fa", "r.fa", "--band", "3"], 2, "`--band` and `--drop` are for the mode `pairs`"),
+        (&["pairs", "q.fa", "r.fa", "--band", "3", "--drop", "3"], 2, "exclude each other"),
+        (&["pairs", "q.fa", "r.fa", "--ends", "local", "--drop", "3"], 2, "`--ends` is not used"),
+        (&["pairs", "q.fa", "r.fa", "--format", "paf", "--drop", "3"], 2, "tsv only"),
+        (
+            &["pairs", "line100k.fa", "line100k.fa", "--format", "paf", "--band", "50000"],
+            1,
+            "line100k.fa:1: alignments in a band",
+        ),
         (&["pairs", "none.fa", "r.fa"], 1, "cannot read `none.fa`: No such file"),
         (&["pairs", "folder", "r.fa"], 1, "folder:1: cannot be read: Is a directory"),
         (&["pairs", "empty.fa", "r.fa"], 1, "empty.fa:1: there are no sequences"),
