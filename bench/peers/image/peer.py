@@ -36,7 +36,7 @@ def fastest(makers):
     """What the fastest of them makes. It is remembered for the next ten minutes: making them takes a while."""
     name = os.path.splitext(os.path.basename(sys.argv[0]))[0]
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../out/bench/image')
-    file = os.path.join(folder, f'{name}-{variant}-{threads}')
+    file = os.path.join(folder, f'{name}-{variant}-{threads}' + os.environ.get('HL_JIT_TARGET', ''))
     if os.path.exists(file) and time.time() - os.path.getmtime(file) < 600: return makers[int(open(file).read())]()
     runs = [make() for make in makers]
     best = min(range(len(runs)), key=lambda i: measure(runs[i], 1e8))

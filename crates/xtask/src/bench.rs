@@ -11,6 +11,7 @@ mod edits;
 mod front;
 mod game;
 mod interpreters;
+mod levels;
 mod matrix;
 mod parallel;
 mod patterns;
@@ -25,6 +26,7 @@ mod suites;
 mod text;
 
 use crate::root;
+use levels::Level;
 use nyala_driver::{Failed, Files, FrontEnd, Options, Report};
 use plan::{Out, Plan};
 use std::fmt::Write as _;
@@ -44,21 +46,31 @@ type Family = (&'static str, &'static [usize], usize, fn(usize) -> String);
 /// The times of one compilation, by pass.
 type Times = Vec<(&'static str, Duration)>;
 
-/// Runs the benches that `filter` names, or all of them; `is_brief` with one size, and with fewer turns.
-pub fn run(filter: Option<&str>, is_brief: bool) -> Result<bool, String> {
-    let plan = Plan::new(filter, is_brief);
+/// The levels that programs and peers can be limited to, by name.
+pub const LEVELS: [&str; 4] = levels::NAMES;
+
+/// Runs the benches that `filter` names, or all of them, limited to a level; `is_brief` with one size, and with fewer turns.
+pub fn run(filter: Option<&str>, is_brief: bool, level: &str) -> Result<bool, String> {
+    let level = Level::of_name(level).ok_or_else(|| format!("there is no level `{level}`"))?;
+    level.check()?;
+    let plan = Plan::new(filter, is_brief).limited(level);
     let benches = plan.benches()?;
     let mut out = Out::default();
     let date = output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
-    let _ = writeln!(out, "{date}\n{}", machine());
+    let _ = write!(out, "{date}{}\n{}\n", level.said(), machine());
     for bench in benches {
+        if let Some(why) = bench.left_out(&plan) {
+            let _ = writeln!(out, "{}: not measured: {why}\n", bench.name);
+            continue;
+        }
         // That is no result.
         eprintln!("{}", bench.announced(&plan));
         (bench.run)(&plan, &mut out)?;
     }
     if plan.is_complete() {
         let folder = root().join("bench/results");
-        let file = folder.join(format!("{}.txt", date.replace([':', ' '], "-")));
+        let of_level = if level.is_native() { String::new() } else { format!("-{}", level.name) };
+        let file = folder.join(format!("{}{of_level}.txt", date.replace([':', ' '], "-")));
         std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(&file, &out.text))
             .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
@@ -470,14 +482,15 @@ fn throughput(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let example = std::fs::read_to_string(root().join("examples/blur/blur.impala")).map_err(|e| e.to_string())?;
     let example = example.split("// Megapixels per second").next().unwrap_or("").to_string() + BLUR_MAIN;
     std::fs::write(&c, BLUR_C).and_then(|()| std::fs::write(&program, example)).map_err(|e| e.to_string())?;
-    crate::sh(Command::new("cc").args(["-O3", "-march=native", "-shared", "-fPIC", "-o"]).arg(&library).arg(&c))?;
+    let march = plan.level.march();
+    crate::sh(Command::new("cc").args(["-O3", &march, "-shared", "-fPIC", "-o"]).arg(&library).arg(&c))?;
     crate::sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     // The command is beside this program, which was built in the same way.
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut rates: Vec<Vec<f64>> = Vec::new();
     for _ in 0..plan.turns(RUNS) {
         let mut command = Command::new(&nyala);
-        command.arg("run").arg("--load").arg(&library).arg(&program);
+        command.args(["run", "--cpu", plan.level.name, "--load"]).arg(&library).arg(&program);
         let output = command.output().map_err(|e| format!("cannot start {}: {e}", nyala.display()))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
@@ -491,7 +504,7 @@ fn throughput(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let _ = write!(
         out,
         "blur throughput, 2000x1500 pixels of i32, MP/s, one thread but for `par`\n  \
-         C, cc -O3 -march=native {c:>9.1}   {}\n  sequential              {seq:>9.1}   {:.2} of C\n  \
+         C, cc -O3 {march:<13} {c:>9.1}   {}\n  sequential              {seq:>9.1}   {:.2} of C\n  \
          tiled                   {tiled:>9.1}   {:.2} of C\n  tiled, par              {par:>9.1}   {:.2} of tiled\n\n",
         version.lines().next().unwrap_or(""),
         seq / c,

@@ -152,6 +152,9 @@ enum Task {
         /// One size, three turns, one thread: each bench takes less than a minute, beside other load as well
         #[arg(long)]
         brief: bool,
+        /// Level of x86-64 that the programs and their peers are limited to; a peer that cannot be limited is left out by name
+        #[arg(long, value_name = "LEVEL", default_value = bench::LEVELS[0], value_parser = clap::builder::PossibleValuesParser::new(bench::LEVELS))]
+        cpu: String,
     },
 }
 
@@ -281,7 +284,7 @@ fn main() -> ExitCode {
         }
         Task::Book => book::run(),
         Task::Dist => dist::run(),
-        Task::Bench { filter, brief } => bench::run(filter.as_deref(), brief),
+        Task::Bench { filter, brief, cpu } => bench::run(filter.as_deref(), brief, &cpu),
     };
     match ok {
         Ok(true) => ExitCode::SUCCESS,

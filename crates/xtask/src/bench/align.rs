@@ -1,6 +1,7 @@
 //! `x bench align`: `lib/align` beside its peers, each in one program and in turns: pairs of reads beside intrinsics, a protein and a
 //! database beside parasail and SSW, two long sequences beside parasail and edlib. With AVX-512, all but the last also with AVX2 alone.
 
+use super::levels::{V3, V4};
 use super::{Out, Plan, each_line, has_header, machine, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
@@ -14,11 +15,12 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     sh(&mut cargo)?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let _ = write!(out, "align, medians of turns; {}", machine());
-    let cpus: &[&str] = match (std::is_x86_feature_detected!("avx512bw"), std::is_x86_feature_detected!("avx2")) {
-        (true, _) if !plan.is_brief => &["native", "x86-64-v3"],
-        (true, _) => &["native"],
-        (false, true) => &["native"],
-        _ => &[],
+    let level = plan.level.name;
+    let is_narrow = V3.check().is_err() || plan.level.left_out("parasail, SSW, edlib").is_some();
+    let cpus: &[&str] = match V4.check() {
+        _ if is_narrow => &[],
+        Ok(()) if !plan.is_brief && plan.level.is_native() => &[level, V3.name],
+        _ => &[level],
     };
     if cpus.is_empty() {
         let _ = writeln!(out, "  pairs of reads: not measured: the intrinsics need AVX2");
@@ -36,7 +38,8 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
         }
     }
     match no_long {
-        None => measure(&nyala, &folder, ("native", "long", &["-lparasail", "-ledlib"]), plan, out)?,
+        _ if !plan.has("parasail, SSW, edlib", out) => {}
+        None => measure(&nyala, &folder, (level, "long", &["-lparasail", "-ledlib"]), plan, out)?,
         Some(header) => {
             let _ = writeln!(out, "  long sequences: not measured: {header} is not installed");
         }

@@ -1,6 +1,7 @@
 //! `x bench game`: the programs of the Benchmarks Game in `bench/game` beside C of the same algorithm in `bench/peers/game`, as
 //! processes in turns. First the outputs are compared, byte for byte. `x bench "game fasta"` measures one of them.
 
+use super::levels::Level;
 use super::{Out, Plan, median, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
@@ -37,7 +38,8 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let rounds = plan.turns(ROUNDS);
     let _ = writeln!(
         out,
-        "game, ms of processes, medians of {rounds} in turns; the ratio is ours to the faster C, of pairs"
+        "game, ms of processes, medians of {rounds} in turns; the ratio is ours to the faster C, of pairs{}",
+        plan.level.said()
     );
     let mut compilers = Vec::new();
     for commands in COMPILERS {
@@ -51,11 +53,11 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
         return Err("there is no C compiler to compare with: install gcc or clang".into());
     }
     for &(program, argument, units) in WORKLOADS.iter().filter(|w| w.0.contains(only)) {
-        let input = if units == 0 { None } else { Some(fasta(&folder, units, &compilers)?) };
-        let mut contenders = vec![("ours", ours(&folder, program)?)];
+        let input = if units == 0 { None } else { Some(fasta(&folder, units, &compilers, plan.level)?) };
+        let mut contenders = vec![("ours", ours(&folder, program, plan.level)?)];
         for compiler in &compilers {
             // A peer that fails is left out.
-            let runs = peer(&folder, program, compiler).and_then(|file| {
+            let runs = peer(&folder, program, compiler, plan.level).and_then(|file| {
                 timed(&file, argument, input.as_deref(), None)?;
                 Ok(file)
             });
@@ -76,28 +78,28 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the Impala program for this processor.
-fn ours(out: &Path, program: &str) -> Result<PathBuf, String> {
+/// Builds the Impala program for a level.
+fn ours(out: &Path, program: &str, level: &Level) -> Result<PathBuf, String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let built = out.join(program);
     let mut command = Command::new(nyala);
-    command.args(["build", "-O3", "--cpu", "native", "-o"]).arg(&built);
+    command.args(["build", "-O3", "--cpu", level.name, "-o"]).arg(&built);
     sh(command.arg(root().join("bench/game").join(format!("{program}.impala"))))?;
     Ok(built)
 }
 
 /// Builds the C program.
-fn peer(out: &Path, program: &str, compiler: &str) -> Result<PathBuf, String> {
+fn peer(out: &Path, program: &str, compiler: &str, level: &Level) -> Result<PathBuf, String> {
     let built = out.join(format!("{program}-{compiler}"));
     let source = root().join("bench/peers/game").join(format!("{program}.c"));
-    sh(Command::new(compiler).args(["-std=gnu11", "-O3", "-march=native", "-o"]).arg(&built).arg(source).arg("-lm"))?;
+    sh(Command::new(compiler).args(["-std=gnu11", "-O3", &level.march(), "-o"]).arg(&built).arg(source).arg("-lm"))?;
     Ok(built)
 }
 
 /// The file with the output of the C program `fasta`.
-fn fasta(out: &Path, units: usize, compilers: &[&str]) -> Result<PathBuf, String> {
+fn fasta(out: &Path, units: usize, compilers: &[&str], level: &Level) -> Result<PathBuf, String> {
     let file = out.join(format!("fasta-{units}.txt"));
-    timed(&peer(out, "fasta", compilers[0])?, &units.to_string(), None, Some(&file))?;
+    timed(&peer(out, "fasta", compilers[0], level)?, &units.to_string(), None, Some(&file))?;
     Ok(file)
 }
 

@@ -2,6 +2,7 @@
 //! processor, and where it has AVX-512, all of them limited to AVX2 as well. A script, `bench/peers/matrix/product.py`, calls all of them
 //! in the same way, ours as a shared library.
 
+use super::levels::{V3, V4};
 use super::{Out, Plan, RUNS, Turns, machine};
 use crate::{root, sh};
 use std::fmt::Write as _;
@@ -16,21 +17,8 @@ const WORKLOADS: &[(&str, f64)] = &[
     ("f64_1024", 2.0 * 1024.0 * 1024.0 * 1024.0),
 ];
 
-/// A peer: a name, the script's argument, and a variable that says which instructions it uses.
-type Peer = (&'static str, &'static str, Option<(&'static str, &'static str)>);
-
-/// OpenBLAS does not always choose well.
-const PEERS: &[Peer] = &[
-    ("OpenBLAS", "openblas", None),
-    ("OpenBLAS, AVX-512", "openblas", Some(("OPENBLAS_CORETYPE", "SkylakeX"))),
-    ("MKL", "mkl", None),
-    ("BLIS", "blis", None),
-];
-const WITH_AVX2: &[Peer] = &[
-    ("OpenBLAS", "openblas", Some(("OPENBLAS_CORETYPE", "Haswell"))),
-    ("MKL", "mkl", Some(("MKL_ENABLE_INSTRUCTIONS", "AVX2"))),
-    ("BLIS", "blis", Some(("BLIS_ARCH_TYPE", "haswell"))),
-];
+/// The peers, and the script's arguments.
+const PEERS: &[(&str, &str)] = &[("OpenBLAS", "openblas"), ("MKL", "mkl"), ("BLIS", "blis")];
 
 pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let (folder, python) = (super::folder("")?, root().join("out/peers/bin/python"));
@@ -50,10 +38,11 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     ]);
     sh(&mut cargo)?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    let has_512 = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512f"));
-    let kinds = if has_512 { vec![("native", PEERS), ("haswell", WITH_AVX2)] } else { vec![("native", WITH_AVX2)] };
+    let has_512 = V4.check().is_ok();
+    let levels = if plan.level.is_native() && has_512 { vec![plan.level, V3] } else { vec![plan.level] };
     let runs = plan.turns(RUNS);
-    for (cpu, peers) in kinds {
+    for level in levels {
+        let cpu = level.name;
         let _ = write!(out, "matrix, --cpu {cpu}, GFLOP/s, medians of {runs} runs in turns; {}", machine());
         for threads in plan.threads() {
             let library = folder.join(format!("libproduct-{cpu}-{threads}.so"));
@@ -67,10 +56,20 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
                 command
             };
             let mut programs = vec![("ours", script(library.as_os_str()))];
-            for &(name, argument, variable) in peers {
+            for &(name, argument) in PEERS {
+                if let Some(why) = level.left_out(name) {
+                    let _ = writeln!(out, "  {name}: not measured: {why}");
+                    continue;
+                }
                 let mut command = script(argument.as_ref());
-                command.envs(variable);
+                level.limit(name, &mut command);
                 programs.push((name, command));
+                // OpenBLAS does not always choose well.
+                if name == "OpenBLAS" && level.is_native() && has_512 {
+                    let mut command = script(argument.as_ref());
+                    V4.limit(name, &mut command);
+                    programs.push(("OpenBLAS, AVX-512", command));
+                }
             }
             let mut turns = Turns::new(runs, programs);
             for size @ (workload, operations) in plan.sizes(WORKLOADS, 1) {

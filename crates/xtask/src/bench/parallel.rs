@@ -19,9 +19,10 @@ const WORKLOADS: &[(&str, &str)] = &[
 
 pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let (peers, folder) = (root().join("bench/peers/parallel"), super::folder("")?);
+    let (march, level) = (plan.level.march(), plan.level.name);
     let compile = |compiler: &str, args: &[&str], sources: &[&Path], to: &Path| {
         let mut command = Command::new(compiler);
-        command.args(["-O3", "-march=native", "-o"]).arg(to).args(sources).args(args);
+        command.args(["-O3", &march, "-o"]).arg(to).args(sources).args(args);
         command.output().is_ok_and(|o| o.status.success())
     };
     let (work, library) = (folder.join("work.o"), folder.join("libwork.so"));
@@ -40,11 +41,16 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut ours = Command::new(nyala);
-    ours.arg("run").arg("--load").arg(&library).arg(peers.join("parallel.impala")).arg("--");
+    ours.args(["run", "--cpu", level, "--load"]).arg(&library).arg(peers.join("parallel.impala")).arg("--");
     programs.push(("ours", ours));
     let version = output_of("cc", &["--version"]);
     let runs = plan.turns(RUNS);
-    let _ = writeln!(out, "parallel loops, medians of {runs} runs in turns; {}", version.lines().next().unwrap_or(""));
+    let _ = writeln!(
+        out,
+        "parallel loops, medians of {runs} runs in turns{}; {}",
+        plan.level.said(),
+        version.lines().next().unwrap_or("")
+    );
     let peers: Vec<&str> = programs.iter().map(|p| p.0).collect();
     for wanted in ["OpenMP", "TBB"].iter().filter(|w| !peers.contains(w)) {
         let _ = writeln!(out, "  {wanted} is not installed: not measured");

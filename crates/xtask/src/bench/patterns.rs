@@ -75,7 +75,10 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
         std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     let mut ours = Command::new(&nyala);
-    ours.arg("run").arg(root().join("bench/peers/patterns/patterns.impala")).arg("--").args(&paths);
+    ours.args(["run", "--cpu", plan.level.name])
+        .arg(root().join("bench/peers/patterns/patterns.impala"))
+        .arg("--")
+        .args(&paths);
     // By pattern, of each turn: seconds of ours and of the crate.
     let jobs = jobs();
     let mut times = vec![(Vec::new(), Vec::new()); jobs.len()];
@@ -95,12 +98,21 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
             times[i].1.push(time);
         }
     }
-    let _ = writeln!(out, "patterns, MB/s, medians of {runs} runs in turns; the regex crate beside ours");
+    let _ = writeln!(
+        out,
+        "patterns, MB/s, medians of {runs} runs in turns; the regex crate beside ours{}",
+        plan.level.said()
+    );
+    let has_peer = plan.has("regex", out);
     for (i, Job { name, pattern, in_pages, .. }) in jobs.iter().enumerate() {
         let size = texts[!in_pages as usize].len() as f64 / 1e6;
         let mut ratios: Vec<f64> = times[i].0.iter().zip(&times[i].1).map(|(ours, theirs)| theirs / ours).collect();
         let ratio = median(&mut ratios);
         let (ours, theirs) = (size / median(&mut times[i].0), size / median(&mut times[i].1));
+        if !has_peer {
+            let _ = writeln!(out, "  {name:<9} ours {ours:>7.0}   {} of {pattern}", found[i]);
+            continue;
+        }
         let _ = writeln!(
             out,
             "  {name:<9} ours {ours:>7.0} regex {theirs:>7.0} (ours/regex {ratio:.2}, {:.2} to {:.2})   {} of {pattern}",

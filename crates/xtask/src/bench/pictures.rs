@@ -1,6 +1,7 @@
 //! Draws pictures of suites to `bench/results/`: ratios to peers, rooflines. Separate from the measurements that they
 //! show.
 
+use super::levels::Level;
 use super::suites::{Measured, ROUNDS, Suite};
 use super::{machine, median, output_of};
 use crate::plots::{Bars, Line, Lines, Series, Value, bars, lines};
@@ -46,7 +47,7 @@ fn threads_in_words(n: usize) -> String {
 }
 
 /// Draws the ratios of our speed to that of the fastest peer of each kind.
-pub fn ratios(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String, String> {
+pub fn ratios(suite: &Suite, threads: usize, level: &Level, all: &[Measured]) -> Result<String, String> {
     let mut series: Vec<Series> = Vec::new();
     for (i, &(.., kind)) in suite.peers.iter().enumerate() {
         if kind.is_empty() || suite.peers[..i].iter().any(|p| p.4 == kind) {
@@ -63,7 +64,7 @@ pub fn ratios(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String,
     let groups: Vec<&str> = all.iter().map(|m| m.program).collect();
     let plot = Bars {
         title: &format!("{}: time of peers divided by ours", suite.title),
-        about: &about(&threads_in_words(threads), "above 1 ours is faster"),
+        about: &about(&(threads_in_words(threads) + &level.said()), "above 1 ours is faster"),
         y_label: "time of the peer / ours",
         groups: &groups,
         series: &series,
@@ -75,8 +76,8 @@ pub fn ratios(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String,
 }
 
 /// Draws our programs and the fastest peers between the machine's limits, which are measured too.
-pub fn roofline(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String, String> {
-    let (peak, bandwidth) = match limits(threads) {
+pub fn roofline(suite: &Suite, threads: usize, level: &Level, all: &[Measured]) -> Result<String, String> {
+    let (peak, bandwidth) = match limits(threads, level) {
         Ok(limits) => limits,
         Err(e) => return Ok(format!("  roofline not drawn: {e}\n")),
     };
@@ -103,7 +104,7 @@ pub fn roofline(suite: &Suite, threads: usize, all: &[Measured]) -> Result<Strin
     let roof = Line { name: roof_name, points: roof.to_vec(), labels: Vec::new() };
     let plot = Lines {
         title: &format!("{}: roofline", suite.title),
-        about: &about(&threads_in_words(threads), "operations as the algorithm has them"),
+        about: &about(&(threads_in_words(threads) + &level.said()), "operations as the algorithm has them"),
         x_label: "operations for each byte to or from memory",
         y_label: "billion operations/s",
         lines: &[roof, points("ours", ours), points("fastest peer", fastest)],
@@ -114,12 +115,12 @@ pub fn roofline(suite: &Suite, threads: usize, all: &[Measured]) -> Result<Strin
 }
 
 /// Measures the machine's limits: GFLOP/s of fused multiply-adds, and GB/s of copying.
-fn limits(threads: usize) -> Result<(f64, f64), String> {
+fn limits(threads: usize, level: &Level) -> Result<(f64, f64), String> {
     let folder = root().join("out/bench/image");
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let (source, program) = (root().join("bench/peers/image/limits.cpp"), folder.join("limits"));
     let mut gcc = Command::new("g++");
-    gcc.args(["-std=c++17", "-O3", "-march=native", "-mprefer-vector-width=512", "-pthread", "-w", "-o"]);
+    gcc.args(["-std=c++17", "-O3", &level.march(), "-mprefer-vector-width=512", "-pthread", "-w", "-o"]);
     let made = gcc.arg(&program).arg(source).status();
     if !made.as_ref().is_ok_and(|s| s.success()) {
         return Err("g++ does not compile limits.cpp".into());

@@ -1,6 +1,7 @@
 //! What `x bench` measures: its benches with the time that they take, turns and sizes of the complete and of the brief form, and where
 //! results go. Separate, so that no bench decides by itself how long it takes.
 
+use super::levels::{Level, NATIVE};
 use super::*;
 use std::io::Write as _;
 
@@ -9,8 +10,13 @@ pub struct Bench {
     pub name: &'static str,
     minutes: f32,
     brief_minutes: f32,
+    /// Why it measures nothing at a level, if it does not.
+    without_levels: Option<&'static str>,
     pub run: fn(&Plan, &mut Out) -> Result<(), String>,
 }
+
+const COMPILER: &str = "it is about the compiler, which is the same for all levels";
+const OF_MACHINE: &str = "its programs are compiled for this processor only";
 
 const fn bench(
     name: &'static str,
@@ -18,15 +24,15 @@ const fn bench(
     brief_minutes: f32,
     run: fn(&Plan, &mut Out) -> Result<(), String>,
 ) -> Bench {
-    Bench { name, minutes, brief_minutes, run }
+    Bench { name, minutes, brief_minutes, without_levels: None, run }
 }
 
 /// All benches, in the order of a complete run. The minutes are those on two cores that do nothing else, without compiling Nyala.
 pub const BENCHES: &[Bench] = &[
-    bench("blur compile", 0.1, 0.1, compile_blur),
-    bench("families", 2.0, 0.3, families),
-    bench("front end", 1.0, 0.1, front::run),
-    bench("edits", 1.0, 0.5, edits::run),
+    bench("blur compile", 0.1, 0.1, compile_blur).without_levels(COMPILER),
+    bench("families", 2.0, 0.3, families).without_levels(COMPILER),
+    bench("front end", 1.0, 0.1, front::run).without_levels(COMPILER),
+    bench("edits", 1.0, 0.5, edits::run).without_levels(COMPILER),
     bench("blur throughput", 0.2, 0.1, throughput),
     bench("parallel loops", 1.0, 0.5, parallel::run),
     bench("matrix", 5.0, 0.7, matrix::run),
@@ -38,17 +44,27 @@ pub const BENCHES: &[Bench] = &[
     bench("vectorize", 15.0, 0.9, |plan, out| suites::run("vectorize", plan, out)),
     bench("image", 15.0, 0.9, |plan, out| suites::run("image", plan, out)),
     bench("game", 3.0, 0.9, game::run),
-    bench("constants", 5.0, 0.5, constants::run),
-    bench("slopes", 10.0, 0.5, slopes::run),
-    bench("interpreters", 0.5, 0.3, interpreters::run),
+    bench("constants", 5.0, 0.5, constants::run).without_levels(COMPILER),
+    bench("slopes", 10.0, 0.5, slopes::run).without_levels(COMPILER),
+    bench("interpreters", 0.5, 0.3, interpreters::run).without_levels(OF_MACHINE),
     bench("patterns", 1.0, 0.5, patterns::run),
-    bench("variants", 1.0, 0.5, variants),
-    bench("python", 2.0, 0.7, python),
+    bench("variants", 1.0, 0.5, variants).without_levels(OF_MACHINE),
+    bench("python", 2.0, 0.7, python).without_levels(OF_MACHINE),
     bench("rays", 40.0, 0.9, rays::run),
     bench("align", 8.0, 0.9, align::run),
 ];
 
 impl Bench {
+    const fn without_levels(mut self, why: &'static str) -> Bench {
+        self.without_levels = Some(why);
+        self
+    }
+
+    /// Why the bench is not measured at the plan's level, if it is not.
+    pub fn left_out(&self, plan: &Plan) -> Option<&'static str> {
+        self.without_levels.filter(|_| !plan.level.is_native())
+    }
+
     /// Whether the words after `x bench` choose this bench: a part of its name, or its name and the name of a part.
     fn is_chosen(&self, words: &str) -> bool {
         self.name.contains(words) || words.strip_prefix(self.name).is_some_and(|part| part.starts_with(' '))
@@ -69,7 +85,7 @@ impl Bench {
         } else {
             ""
         };
-        format!("{}{part}: about {time} on idle cores\n", self.name)
+        format!("{}{part}{}: about {time} on idle cores\n", self.name, plan.level.said())
     }
 }
 
@@ -80,11 +96,26 @@ const BRIEF_TURNS: usize = 3;
 pub struct Plan {
     words: Option<String>,
     pub is_brief: bool,
+    /// What programs and peers are limited to.
+    pub level: &'static Level,
 }
 
 impl Plan {
     pub fn new(words: Option<&str>, is_brief: bool) -> Plan {
-        Plan { words: words.map(str::to_string), is_brief }
+        Plan { words: words.map(str::to_string), is_brief, level: NATIVE }
+    }
+
+    pub fn limited(self, level: &'static Level) -> Plan {
+        Plan { level, ..self }
+    }
+
+    /// Whether a peer is measured. If its level leaves it out, that is said, with the reason.
+    pub fn has(&self, peer: &str, out: &mut Out) -> bool {
+        let why = self.level.left_out(peer);
+        if let Some(why) = &why {
+            let _ = writeln!(out, "  {peer}: not measured: {why}");
+        }
+        why.is_none()
     }
 
     /// The benches that are measured, or an error that names all.
@@ -176,12 +207,17 @@ mod tests {
     fn the_command_line_takes_the_brief_form() {
         use clap::Parser as _;
         let parsed = |words: &[&str]| match crate::Cli::try_parse_from(words).map(|cli| cli.task) {
-            Ok(crate::Task::Bench { filter, brief }) => Some((filter, brief)),
+            Ok(crate::Task::Bench { filter, brief, cpu }) => Some((filter, brief, cpu)),
             _ => None,
         };
-        assert_eq!(parsed(&["x", "bench", "sort", "--brief"]), Some((Some("sort".into()), true)));
-        assert_eq!(parsed(&["x", "bench", "--brief"]), Some((None, true)));
-        assert_eq!(parsed(&["x", "bench", "game fasta"]), Some((Some("game fasta".into()), false)));
+        assert_eq!(parsed(&["x", "bench", "sort", "--brief"]), Some((Some("sort".into()), true, "native".into())));
+        assert_eq!(parsed(&["x", "bench", "--brief"]), Some((None, true, "native".into())));
+        assert_eq!(parsed(&["x", "bench", "game fasta"]), Some((Some("game fasta".into()), false, "native".into())));
+        assert_eq!(
+            parsed(&["x", "bench", "sort", "--cpu", "x86-64-v2"]),
+            Some((Some("sort".into()), false, "x86-64-v2".into()))
+        );
+        assert_eq!(parsed(&["x", "bench", "sort", "--cpu", "x86-64-v9"]), None);
         assert_eq!(parsed(&["x", "bench", "--short"]), None);
     }
 

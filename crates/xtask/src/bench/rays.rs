@@ -1,8 +1,9 @@
 //! `x bench rays`: `lib/ray` beside Embree, in turns, on one thread and on all: scenes and rays that `bench/rays/make.impala` computes once
 //! for all programs; then builders, and the hits of both, compared. Words after `rays`: names of scenes, instead of all; `avx2`, for both
-//! without wider instructions; `one`, for one thread only: `x bench "rays hall avx2 one"`. What is measured goes to standard output at
+//! limited to AVX2; `one`, for one thread only: `x bench "rays hall avx2 one"`. What is measured goes to standard output at
 //! once, and what is being done to standard error. Last come the sizes of some instances, and the times that they take to compile.
 
+use super::levels::{Level, V3};
 use super::{Out, Plan, Turns, machine, output_of};
 use crate::{root, sh};
 use object::{Object, ObjectSection};
@@ -41,7 +42,7 @@ struct Rays {
     kinds: &'static [&'static str],
     runs: usize,
     threads: Vec<usize>,
-    is_avx2: bool,
+    level: &'static Level,
     start: Instant,
     out: PathBuf,
     ours: PathBuf,
@@ -62,7 +63,7 @@ impl Rays {
             kinds: plan.sizes(KINDS, 0),
             runs: plan.turns(RUNS),
             threads: if words.contains(&"one") { vec![1] } else { plan.threads() },
-            is_avx2: words.contains(&"avx2"),
+            level: if words.contains(&"avx2") && plan.level.is_native() { V3 } else { plan.level },
             start: Instant::now(),
             out,
             ours,
@@ -79,9 +80,7 @@ impl Rays {
     fn nyala_build(&self, program: &Path, source: &str) -> Result<(), String> {
         let mut command = Command::new(nyala()?);
         command.args(["build", "-o"]).arg(program).arg(root().join("bench/rays").join(source));
-        if self.is_avx2 {
-            command.args(["--cpu", "x86-64-v3"]);
-        }
+        command.args(["--cpu", self.level.name]);
         sh(&mut command)
     }
 
@@ -94,9 +93,7 @@ impl Rays {
     fn peer_command(&self, scene: &str, quality: &str, mode: &str, threads: usize) -> Command {
         let mut command = Command::new(&self.peer);
         command.arg(&self.out).args([scene, quality, mode, &threads.to_string()]);
-        if self.is_avx2 {
-            command.env("EMBREE_ISA", "avx2");
-        }
+        self.level.limit("Embree", &mut command);
         command
     }
 }
@@ -124,7 +121,7 @@ pub fn run(whole: &Plan, out: &mut Out) -> Result<(), String> {
     plan.nyala_build(&plan.ours, "trace.impala")?;
     let folder = embree.parent().unwrap_or(&embree);
     let mut compiler = Command::new("c++");
-    compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(&plan.peer);
+    compiler.args(["-std=c++17", "-O3", &plan.level.march(), "-o"]).arg(&plan.peer);
     compiler
         .arg("-pthread")
         .arg(root().join("bench/peers/rays/embree.cpp"))
@@ -133,8 +130,7 @@ pub fn run(whole: &Plan, out: &mut Out) -> Result<(), String> {
     sh(&mut compiler)?;
 
     let version = output_of("c++", &["--version"]);
-    let instructions = if plan.is_avx2 { ", both without AVX-512" } else { "" };
-    let _ = write!(out, "rays, medians of {} runs in turns{instructions}; {}", plan.runs, machine());
+    let _ = write!(out, "rays, medians of {} runs in turns{}; {}", plan.runs, plan.level.said(), machine());
     let _ = writeln!(
         out,
         "  each one by one / in packets, ours also / in turns; `split` has spatial splits, as Embree's trees of high quality"
@@ -264,9 +260,7 @@ fn instances(plan: &Rays) -> Result<String, String> {
             let mut command = Command::new(nyala()?);
             command.args(["build", "--no-cache", "--kind", "obj", "-D", &format!("INSTANCE={i}"), "-o"]).arg(&object);
             command.arg(root().join("bench/rays/instances.impala")).stderr(Stdio::null());
-            if plan.is_avx2 {
-                command.args(["--cpu", "x86-64-v3"]);
-            }
+            command.args(["--cpu", plan.level.name]);
             let start = Instant::now();
             sh(&mut command)?;
             *time = time.min(start.elapsed().as_secs_f64());

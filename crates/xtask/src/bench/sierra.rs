@@ -43,12 +43,16 @@ pub fn run(language: &Language, plan: &Plan, out: &mut Out) -> Result<(), String
     let folder = super::folder("")?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let program =
-        built(word, &folder.join(word), &root().join("bench").join(word).join("programs.impala"), "native", 8)?;
+        built(word, &folder.join(word), &root().join("bench").join(word).join("programs.impala"), plan.level.name, 8)?;
     let names = names(language);
     let workloads: Vec<(&str, ())> = names.iter().map(|n| (n.as_str(), ())).collect();
     let runs = plan.turns(RUNS);
     let times = Turns::new(runs, vec![("ours", Command::new(&program))]).run(&[], &workloads, out)?;
-    let _ = writeln!(out, "programs in {shown} beside Impala, ms, 8 lanes, one thread, medians of {runs} runs");
+    let _ = writeln!(
+        out,
+        "programs in {shown} beside Impala, ms, 8 lanes, one thread, medians of {runs} runs{}",
+        plan.level.said()
+    );
     for (i, (program, about)) in programs.iter().enumerate() {
         let [impala, other] = [0, 1].map(|of| times[0][2 * i + of] / 1e6);
         let _ = writeln!(
@@ -58,7 +62,7 @@ pub fn run(language: &Language, plan: &Plan, out: &mut Out) -> Result<(), String
         );
     }
     if *word == ISPC.name && !plan.is_brief {
-        for processor in PROCESSORS {
+        for processor in PROCESSORS.into_iter().filter(|p| plan.level.is_native() || p.1 == plan.level.name) {
             by_lanes(language, processor, out)?;
         }
     }

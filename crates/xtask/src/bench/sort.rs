@@ -1,6 +1,7 @@
 //! `x bench sort`: Impala's `std::sort` beside those of C++ and Rust, x86-simd-sort, which NumPy carries, and Highway's vqsort, in turns.
 //! The programs are in `bench/peers/sort`; each prints names and nanoseconds, medians of 15 repetitions.
 
+use super::levels::{Level, V3, V4};
 use super::{Out, Plan, RUNS, Turns, has_header, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
@@ -36,7 +37,7 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
         (folder.join("sort"), folder.join("sort-rs"), folder.join("sort-vqsort"), folder.join("sort-impala"));
     let compiler = |more: &[&str], to: &std::path::Path| {
         let mut compiler = Command::new("c++");
-        compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(to).arg(peers.join("sort.cpp")).args(more);
+        compiler.args(["-std=c++17", "-O3", &plan.level.march(), "-o"]).arg(to).arg(peers.join("sort.cpp")).args(more);
         compiler.output().is_ok_and(|o| o.status.success())
     };
     if !compiler(&[], &cpp) {
@@ -44,27 +45,29 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     }
     programs.push(("C++", Command::new(&cpp)));
     let mut rustc = Command::new("rustc");
-    rustc.args(["-O", "-C", "target-cpu=native", "-o"]).arg(&rust).arg(peers.join("sort.rs"));
+    rustc.args(["-O", &plan.level.target_cpu(), "-o"]).arg(&rust).arg(peers.join("sort.rs"));
     if !rustc.output().is_ok_and(|o| o.status.success()) {
         return Err("cannot compile bench/peers/sort/sort.rs with `rustc`".into());
     }
     programs.push(("Rust", Command::new(&rust)));
     let python = root().join("out/peers/bin/python");
-    let numpy = |disabled: &str| {
+    let numpy = |level: &Level| {
         let mut command = Command::new(&python);
-        command.arg("-B").arg(peers.join("sort.py")).env("NPY_DISABLE_CPU_FEATURES", disabled);
+        command.arg("-B").arg(peers.join("sort.py"));
+        level.limit("NumPy", &mut command);
         command
     };
     if python.is_file() {
-        programs.push(("NumPy", numpy("")));
+        programs.push(("NumPy", numpy(plan.level)));
         // Its code for AVX-512 is slow where the processor compresses to memory slowly.
-        if std::is_x86_feature_detected!("avx512f") {
-            programs.push(("NumPy, AVX2", numpy("X86_V4 AVX512_ICL AVX512_SPR")));
+        if plan.level.is_native() && V4.check().is_ok() {
+            programs.push(("NumPy, AVX2", numpy(V3)));
         }
     } else {
         let _ = writeln!(out, "  NumPy: not measured: bench/peers/install.sh installs it");
     }
-    if has_header("hwy/contrib/sort/vqsort.h") && compiler(&["-DVQSORT", "-lhwy_contrib", "-lhwy"], &vqsort) {
+    if !plan.has("vqsort", out) {
+    } else if has_header("hwy/contrib/sort/vqsort.h") && compiler(&["-DVQSORT", "-lhwy_contrib", "-lhwy"], &vqsort) {
         programs.push(("vqsort", Command::new(&vqsort)));
     } else {
         let _ = writeln!(out, "  vqsort: not measured: there is no hwy/contrib/sort/vqsort.h, of Debian's libhwy-dev");
@@ -72,12 +75,12 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let mut cargo = Command::new("cargo");
     sh(cargo.current_dir(root()).args(["build", "--quiet", "--release", "-p", "nyala", "-p", "nyala-runtime"]))?;
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
-    sh(Command::new(nyala).args(["build", "--cpu", "native", "-o"]).arg(&own).arg(peers.join("sort.impala")))?;
+    sh(Command::new(nyala).args(["build", "--cpu", plan.level.name, "-o"]).arg(&own).arg(peers.join("sort.impala")))?;
     programs.push(("ours", Command::new(&own)));
     let versions = [output_of("c++", &["--version"]), output_of("rustc", &["--version"])];
     let versions: Vec<&str> = versions.iter().filter_map(|text| text.lines().next()).collect();
     let runs = plan.turns(RUNS);
-    let _ = writeln!(out, "sort, ms, medians of {runs} runs in turns; {}", versions.join("; "));
+    let _ = writeln!(out, "sort, ms, medians of {runs} runs in turns{}; {}", plan.level.said(), versions.join("; "));
     let mut turns = Turns::new(runs, programs);
     for (name, n) in workloads(plan) {
         let times = turns.run(&[&name, &n.to_string()], &[(name.as_str(), ())], out)?;

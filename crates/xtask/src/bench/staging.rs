@@ -29,12 +29,12 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let object = folder.join("staged.o");
     let source = root().join("bench/staging/staged.stagedc");
-    sh(Command::new(nyala).args(["build", "--cpu", "native", "-o"]).arg(&object).arg(source))?;
+    sh(Command::new(nyala).args(["build", "--cpu", plan.level.name, "-o"]).arg(&object).arg(source))?;
     let mut programs = Vec::new();
     for compiler in ["g++", "clang++"] {
         let program = folder.join(format!("staging-{compiler}"));
         let mut command = Command::new(compiler);
-        command.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(&program);
+        command.args(["-std=c++17", "-O3", &plan.level.march(), "-o"]).arg(&program);
         command.arg(root().join("bench/peers/staging/staging.cpp")).arg(&object);
         if command.output().is_ok_and(|o| o.status.success()) {
             programs.push((compiler, Command::new(&program)));

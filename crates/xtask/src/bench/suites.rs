@@ -3,6 +3,7 @@
 //! Numba. On one thread and on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups over one lane by
 //! number of lanes, as a picture; `x bench "vectorize plot"` measures only these.
 
+use super::levels::Level;
 use super::{Out, Plan, cores, median, pictures};
 use crate::plots::{Bars, Line, Lines, Series, bars};
 use crate::{root, sh};
@@ -107,7 +108,7 @@ const SUITES: &[Suite] = &[
 ];
 
 /// A compiler for peers. In its commands, `{peers}` is the folder of `bench/peers/install.sh`, `{source}` a program,
-/// and `{out}` its output.
+/// `{out}` its output, `{mcpu}` and `{target_cpu}` the options of Zig and Rust for a level.
 struct Tool {
     name: &'static str,
     /// The possible commands, of which the first that is installed is used.
@@ -133,7 +134,7 @@ const TOOLS: &[Tool] = &[
         commands: &[&["{peers}/bin/python", "-m", "ziglang"], &["python3", "-m", "ziglang"]],
         version: &["version"],
         ending: "zig",
-        object: &["build-obj", "-O", "ReleaseFast", "-mcpu=native", "-fPIC", "-femit-bin={out}.o", "{source}"],
+        object: &["build-obj", "-O", "ReleaseFast", "{mcpu}", "-fPIC", "-femit-bin={out}.o", "{source}"],
     },
     Tool {
         name: "Rust (nightly)",
@@ -145,7 +146,7 @@ const TOOLS: &[Tool] = &[
             "-Ccodegen-units=1",
             "-Cpanic=abort",
             "-Copt-level=3",
-            "-Ctarget-cpu=native",
+            "{target_cpu}",
             "--emit=obj",
             "-o{out}.o",
             "{source}",
@@ -193,11 +194,11 @@ pub fn run(name: &str, plan: &Plan, out: &mut Out) -> Result<(), String> {
         }
         if part == "plot" || part.is_empty() && !plan.is_brief {
             if !suite.plotted.is_empty() {
-                let _ = write!(out, "{}", speedups(suite)?);
+                let _ = write!(out, "{}", speedups(suite, plan.level)?);
             }
             if !suite.images.is_empty() {
-                let _ = write!(out, "{}", over_threads(suite)?);
-                let _ = write!(out, "{}", over_sizes(suite)?);
+                let _ = write!(out, "{}", over_threads(suite, plan.level)?);
+                let _ = write!(out, "{}", over_sizes(suite, plan.level)?);
             }
         }
     }
@@ -210,14 +211,14 @@ const BRIEF_TOOL: &str = "g++";
 fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result<(), String> {
     let folder = super::folder(suite.name)?;
     let rounds = plan.turns(ROUNDS);
-    let _ = writeln!(out, "{}, ms, medians of {rounds} runs in turns", suite.name);
+    let _ = writeln!(out, "{}, ms, medians of {rounds} runs in turns{}", suite.name, plan.level.said());
     let mut tools = BTreeMap::new();
     for tool in TOOLS.iter().filter(|t| suite.peers.iter().any(|p| p.1 == t.name)) {
-        if plan.is_brief && tool.name != BRIEF_TOOL {
+        if plan.is_brief && tool.name != BRIEF_TOOL || !plan.has(tool.name, out) {
             continue;
         }
         let version_of = |command: &&'static [&'static str]| {
-            let version = output(&mut command_of(command, tool.version, "", ""));
+            let version = output(&mut command_of(command, tool.version, "", "", plan.level));
             Some((*command, version.lines().next()?.to_string()))
         };
         let found = tool.commands.iter().find_map(version_of);
@@ -238,33 +239,33 @@ fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result
                 continue;
             }
             let file = folder.join(format!("{program}-{i}"));
-            match build(suite, program, tool, command, options, &file) {
+            match build(suite, program, (tool, command), options, &file, plan.level) {
                 Ok(Some(mut peer)) => {
                     peer.arg(variant);
                     peers.push((i, peer));
                 }
                 Ok(None) => {}
                 Err(e) => {
-                    let _ = writeln!(out, "  {program}, {name}: not measured: {e}");
+                    let _ = writeln!(out, "  {program}, {name}: not measured: {}", first_line(&e));
                 }
             }
         }
         for (threads, all) in &mut measured {
-            let (block, one) = measure(suite, (program, widths, about), &peers, *threads, rounds)?;
+            let (block, one) = measure(suite, (program, widths, about), &peers, (*threads, plan.level), rounds)?;
             let _ = write!(out, "{block}");
             all.push(one);
         }
     }
     for &(program, about) in suite.alone.iter().filter(|a| a.0.contains(only) && !plan.is_brief) {
         for &(threads, _) in &measured {
-            let _ = write!(out, "{}", ways(suite, program, about, threads)?);
+            let _ = write!(out, "{}", ways(suite, program, about, threads, plan.level)?);
         }
     }
     if only.is_empty() && !plan.is_brief {
         for (threads, all) in &measured {
-            let _ = write!(out, "{}", pictures::ratios(suite, *threads, all)?);
+            let _ = write!(out, "{}", pictures::ratios(suite, *threads, plan.level, all)?);
             if !suite.images.is_empty() {
-                let _ = write!(out, "{}", pictures::roofline(suite, *threads, all)?);
+                let _ = write!(out, "{}", pictures::roofline(suite, *threads, plan.level, all)?);
             }
         }
     }
@@ -273,12 +274,13 @@ fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result
 }
 
 /// A command with more arguments, and its placeholders replaced.
-fn command_of(command: &[&str], more: &[&str], source: &str, out: &str) -> Command {
+fn command_of(command: &[&str], more: &[&str], source: &str, out: &str, level: &Level) -> Command {
     let peers = root().join("out/peers").display().to_string();
     let mut words = command
         .iter()
         .chain(more)
-        .map(|word| word.replace("{peers}", &peers).replace("{source}", source).replace("{out}", out));
+        .map(|word| word.replace("{peers}", &peers).replace("{source}", source).replace("{out}", out))
+        .map(|word| word.replace("{mcpu}", &level.mcpu()).replace("{target_cpu}", &level.target_cpu()));
     let mut filled = Command::new(words.next().unwrap_or_default());
     filled.args(words);
     filled
@@ -290,15 +292,14 @@ fn output(command: &mut Command) -> String {
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
-/// Builds a peer. Returns its command, or `None` if there is no such program in this language, or this C++ compiler
-/// rejects it.
+/// Builds a peer for a level. Returns its command, or `None` if there is no such program in this language.
 fn build(
     suite: &Suite,
     program: &str,
-    tool: &Tool,
-    command: &[&str],
+    (tool, command): (&Tool, &[&str]),
     options: &[&str],
     out: &Path,
+    level: &Level,
 ) -> Result<Option<Command>, String> {
     let folder = root().join("bench/peers").join(suite.name);
     let source = folder.join(format!("{program}.{}", tool.ending));
@@ -307,13 +308,15 @@ fn build(
     }
     let (source, file) = (source.display().to_string(), out.display().to_string());
     if tool.ending == "py" {
-        return Ok(Some(command_of(command, &["{source}"], &source, &file)));
+        let mut script = command_of(command, &["{source}"], &source, &file, level);
+        level.limit(tool.name, &mut script);
+        return Ok(Some(script));
     }
     let mut cpp = match tool.object {
-        [] => command_of(command, &[], "", ""),
+        [] => command_of(command, &[], "", "", level),
         object => {
             // Zig's caches are in the current folder.
-            let made = command_of(command, object, &source, &file).current_dir(root().join("out")).output();
+            let made = command_of(command, object, &source, &file, level).current_dir(root().join("out")).output();
             let made = made.map_err(|e| format!("cannot run {}: {e}", tool.name))?;
             if !made.status.success() {
                 return Err(String::from_utf8_lossy(&made.stderr).trim().to_string());
@@ -323,16 +326,20 @@ fn build(
             cpp
         }
     };
-    cpp.args(["-std=c++17", "-O3", "-march=native", "-pthread", "-w", "-o", &file]);
+    cpp.args(["-std=c++17", "-O3", &level.march(), "-pthread", "-w", "-o", &file]);
     cpp.args(options).arg(folder.join(format!("{program}.cpp")));
-    Ok(cpp.output().is_ok_and(|o| o.status.success()).then(|| Command::new(out)))
+    let made = cpp.output().map_err(|e| format!("cannot run {}: {e}", cpp.get_program().display()))?;
+    if !made.status.success() {
+        return Err(format!("does not compile: {}", String::from_utf8_lossy(&made.stderr)));
+    }
+    Ok(Some(Command::new(out)))
 }
 
 /// Builds the Impala program with this number of lanes.
-fn ours(suite: &Suite, program: &str, lanes: u32, threads: usize) -> Result<Command, String> {
+fn ours(suite: &Suite, program: &str, lanes: u32, (threads, level): (usize, &Level)) -> Result<Command, String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut command = Command::new(nyala);
-    command.arg("run").args(["-D", &format!("LANES={lanes}"), "-D", &format!("THREADS={threads}")]);
+    command.args(["run", "--cpu", level.name, "-D", &format!("LANES={lanes}"), "-D", &format!("THREADS={threads}")]);
     command.arg(root().join("bench").join(suite.name).join(format!("{program}.impala")));
     Ok(command)
 }
@@ -341,16 +348,17 @@ fn measure(
     suite: &Suite,
     (program, widths, about): Workload,
     peers: &[(usize, Command)],
-    threads: usize,
+    (threads, level): (usize, &Level),
     rounds: usize,
 ) -> Result<(String, Measured), String> {
     let mut all: Vec<Contender> = Vec::new();
     for &width in widths {
-        all.push((format!("ours, {width} lanes"), ours(suite, program, width, threads)?));
+        all.push((format!("ours, {width} lanes"), ours(suite, program, width, (threads, level))?));
     }
     for (i, peer) in peers {
         let mut command = Command::new(peer.get_program());
         command.args(peer.get_args()).arg(threads.to_string());
+        command.envs(peer.get_envs().filter_map(|(name, value)| Some((name, value?))));
         all.push((suite.peers[*i].0.to_string(), command));
     }
     let (taking_part, times, failed) = in_rounds(program, widths.len(), all, rounds)?;
@@ -377,8 +385,8 @@ fn measure(
 }
 
 /// Runs a program that compares several ways itself, in rounds. Returns the ratios to the first way.
-fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<String, String> {
-    let mut command = ours(suite, program, 32, threads)?;
+fn ways(suite: &Suite, program: &str, about: &str, threads: usize, level: &Level) -> Result<String, String> {
+    let mut command = ours(suite, program, 32, (threads, level))?;
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         rounds.push(lines_of(program, &mut command)?.unwrap_or_default());
@@ -401,14 +409,17 @@ fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<Str
 type Rounds = (Vec<Contender>, Vec<Vec<f64>>, Vec<String>);
 
 /// Runs all programs in turns; the first `n_ours` are Impala programs. Before that, each runs once, and the results
-/// must be equal. A peer does not take part if it fails, has no such function, or is for another processor.
+/// must be equal. A peer does not take part if it fails, has no such function, or is for another processor; each is named.
 fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>, rounds: usize) -> Result<Rounds, String> {
     let mut expected: Option<BTreeMap<String, f64>> = None;
     let (mut taking_part, mut failed) = (Vec::new(), Vec::new());
     for (i, (name, mut command)) in all.into_iter().enumerate() {
         let found = match lines_of(&name, &mut command) {
             Ok(Some(found)) => found,
-            Ok(None) => continue,
+            Ok(None) => {
+                failed.push(format!("{name}: no such code, or none for these instructions"));
+                continue;
+            }
             Err(e) if i < n_ours => return Err(e),
             Err(e) => {
                 failed.push(e);
@@ -450,7 +461,7 @@ fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>, rounds: usize) -
 
 /// Draws Figure 6.2 of Leissa's thesis for these programs, to `bench/results/`: their speedups over one lane, by number
 /// of lanes, on one thread. Returns them as a table too.
-fn speedups(suite: &Suite) -> Result<String, String> {
+fn speedups(suite: &Suite, level: &Level) -> Result<String, String> {
     let mut text = format!("speedups over one lane, one thread, medians of {ROUNDS} runs in turns\n  {:<18}", "lanes");
     for lanes in suite.plotted {
         let _ = write!(text, "{lanes:>22}");
@@ -462,7 +473,7 @@ fn speedups(suite: &Suite) -> Result<String, String> {
     for &(program, ..) in suite.workloads {
         let mut all: Vec<Contender> = Vec::new();
         for &lanes in suite.plotted {
-            all.push((format!("ours, {lanes} lanes"), ours(suite, program, lanes, 1)?));
+            all.push((format!("ours, {lanes} lanes"), ours(suite, program, lanes, (1, level))?));
         }
         let (_, times, _) = in_rounds(program, all.len(), all, ROUNDS)?;
         let _ = write!(text, "\n  {program:<18}{:>19.3} ms", median(&mut times[0].clone()));
@@ -476,7 +487,7 @@ fn speedups(suite: &Suite) -> Result<String, String> {
     let groups: Vec<&str> = suite.workloads.iter().map(|w| w.0).collect();
     let plot = Bars {
         title: "Vectorized loops: speedup over the same program with one lane",
-        about: &pictures::about("one thread", "higher is better"),
+        about: &pictures::about(&format!("one thread{}", level.said()), "higher is better"),
         y_label: "times as fast",
         groups: &groups,
         series: &series,
@@ -489,14 +500,14 @@ fn speedups(suite: &Suite) -> Result<String, String> {
 }
 
 /// The speedups of the Impala programs over one thread, on up to twice as many threads as processors.
-fn over_threads(suite: &Suite) -> Result<String, String> {
+fn over_threads(suite: &Suite, level: &Level) -> Result<String, String> {
     let counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n <= 2 * cores()).collect();
     let mut text = "speedups over one thread\n".to_string();
     let mut lines = Vec::new();
     for &(program, widths, _) in suite.workloads {
         let all: Result<Vec<Contender>, String> = counts
             .iter()
-            .map(|&n| Ok((format!("ours, {n} threads"), ours(suite, program, widths[widths.len() - 1], n)?)))
+            .map(|&n| Ok((format!("ours, {n} threads"), ours(suite, program, widths[widths.len() - 1], (n, level))?)))
             .collect();
         let (_, times, _) = in_rounds(program, counts.len(), all?, ROUNDS)?;
         let _ = write!(text, "  {program:<18}");
@@ -511,7 +522,7 @@ fn over_threads(suite: &Suite) -> Result<String, String> {
     }
     let plot = Lines {
         title: &format!("{}: speedup over one thread", suite.title),
-        about: &pictures::about(&format!("{} processors", cores()), "higher is better"),
+        about: &pictures::about(&format!("{} processors{}", cores(), level.said()), "higher is better"),
         x_label: "threads",
         y_label: "times as fast",
         lines: &lines,
@@ -523,7 +534,7 @@ fn over_threads(suite: &Suite) -> Result<String, String> {
 }
 
 /// The nanoseconds for each pixel, by the size of the image, on one thread.
-fn over_sizes(suite: &Suite) -> Result<String, String> {
+fn over_sizes(suite: &Suite, level: &Level) -> Result<String, String> {
     let mut text = "nanoseconds for each pixel, one thread\n".to_string();
     let mut lines = Vec::new();
     for &(program, _, _, sizes, _) in suite.images {
@@ -531,7 +542,7 @@ fn over_sizes(suite: &Suite) -> Result<String, String> {
         let _ = write!(text, "  {program:<18}");
         let mut points = Vec::new();
         for &size in sizes {
-            let mut command = ours(suite, program, widths[widths.len() - 1], 1)?;
+            let mut command = ours(suite, program, widths[widths.len() - 1], (1, level))?;
             command.args(["-D", &format!("N={size}")]);
             let (_, times, _) = in_rounds(program, 1, vec![(format!("ours, {size}²"), command)], ROUNDS)?;
             let pixels = f64::from(size) * f64::from(size);
@@ -544,7 +555,7 @@ fn over_sizes(suite: &Suite) -> Result<String, String> {
     }
     let plot = Lines {
         title: &format!("{}: time for each pixel by size of the image", suite.title),
-        about: &pictures::about("one thread", "lower is better"),
+        about: &pictures::about(&format!("one thread{}", level.said()), "lower is better"),
         x_label: "pixels",
         y_label: "ns for each pixel",
         lines: &lines,
@@ -570,6 +581,11 @@ fn lines_of(name: &str, command: &mut Command) -> Result<Option<BTreeMap<String,
     ))
 }
 
+/// The line of a compiler's messages that says what is wrong, or the first one.
+fn first_line(messages: &str) -> &str {
+    messages.lines().find(|line| line.contains("error")).or(messages.lines().next()).unwrap_or_default().trim()
+}
+
 /// The last line of a failure, after the name of the program. Scripts print the cause last.
 fn last_line(why: &str) -> String {
     let mut lines = why.lines();
@@ -579,6 +595,7 @@ fn last_line(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::levels::V3;
     use super::*;
 
     fn contender(name: &str, script: &str) -> Contender {
@@ -608,12 +625,36 @@ mod tests {
         assert_eq!(taking_part.iter().map(|c| c.0.as_str()).collect::<Vec<_>>(), ["ours", "well"]);
         assert_eq!(times, vec![vec![3.0; ROUNDS]; 2]);
         let failed: Vec<String> = failed.iter().map(|f| last_line(f)).collect();
-        assert_eq!(failed.len(), 3);
+        assert_eq!(failed.len(), 4);
         assert!(failed[0].starts_with("broken: ") && failed[0].ends_with(" … device"), "{failed:?}");
-        assert!(failed[1].starts_with("missing: ") && failed[2].starts_with("later: "), "{failed:?}");
+        assert!(failed[2].starts_with("missing: ") && failed[3].starts_with("later: "), "{failed:?}");
+        assert_eq!(failed[1], "without: no such code, or none for these instructions");
         // An Impala program must not fail, and all results must be equal.
         assert!(in_rounds("p", 3, all(), ROUNDS).is_err());
         let other = vec![contender("ours", WELL), contender("other", "echo sum 2; echo weighted 2; echo time 1")];
         assert!(in_rounds("p", 1, other, ROUNDS).is_err());
+    }
+
+    #[test]
+    fn a_peer_that_does_not_compile_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tool, suite) = (&TOOLS[0], &SUITES[0]);
+        let out = folder.path().join("peer");
+        let built = |option: &str| build(suite, "gather", (tool, &["g++"]), &[option], &out, V3);
+        assert!(built("-Wall").unwrap().is_some());
+        let why = built("-fno-such-thing").unwrap_err();
+        assert!(why.starts_with("does not compile: ") && first_line(&why).contains("-fno-such-thing"), "{why}");
+        // Zig has no such program.
+        assert!(build(suite, "gather", (&TOOLS[2], &["zig"]), &[], &out, V3).unwrap().is_none());
+        assert_eq!(first_line("In file\n  x.cpp:1: error: no\n"), "x.cpp:1: error: no");
+    }
+
+    #[test]
+    fn each_peer_has_a_limit() {
+        let tools = SUITES.iter().flat_map(|suite| suite.peers).map(|peer| peer.1);
+        for peer in tools.chain(["OpenBLAS", "MKL", "BLIS", "NumPy", "Embree", "regex", "Polars", "vqsort"]) {
+            let why = V3.left_out(peer);
+            assert!(why.as_deref() != Some("it is not known how to limit it"), "{peer}");
+        }
     }
 }

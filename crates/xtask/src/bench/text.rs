@@ -15,6 +15,10 @@ pub fn run(plan: &Plan, out: &mut Out) -> Result<(), String> {
         let _ = writeln!(out, "text: not measured: bench/peers/install.sh installs the peers\n");
         return Ok(());
     }
+    if !plan.has("Polars", out) {
+        let _ = writeln!(out);
+        return Ok(());
+    }
     // The brief form has a tenth of the rows.
     let (rows, name) = if plan.is_brief { ("218000", "table-brief.csv") } else { ("2180000", "table.csv") };
     let (table, script, ours) = (folder.join(name), root().join("bench/peers/text/table.py"), folder.join("csv"));
