@@ -646,3 +646,14 @@ fn masks_are_wide_where_there_are_no_registers_for_them() {
     assert!(fences(Prim::F32, "x86-64-v3", 3) && fences(Prim::F32, "x86-64-v2", 3) && fences(Prim::F64, "haswell", 3));
     assert!(!fences(Prim::F32, "x86-64-v4", 3) && !fences(Prim::F32, "x86-64-v3", 0));
 }
+
+#[test]
+fn registers_of_sve_have_the_length_of_the_cpu() {
+    let text = |cpu: &str| {
+        let mut module = read(&rounds(Prim::F32)).expect("a module");
+        module.set_target(Target::new(Some("aarch64-unknown-linux-gnu"), Some(cpu)));
+        emit_text(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message))
+    };
+    assert!(text("neoverse-v1").contains(" vscale_range(2,2)") && text("a64fx").contains(" vscale_range(4,4)"));
+    assert!(!text("neoverse-v2").contains("vscale_range") && !text("generic").contains("vscale_range"));
+}
