@@ -16,6 +16,7 @@ use crate::masked;
 use crate::nvptx::Subnormals;
 use crate::origins::Scope;
 use crate::types::RetClass;
+use crate::wide_masks::WideMasks;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
@@ -64,6 +65,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     known_numbers: Option<Vec<bool>>,
     /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
+    /// Masks that are vectors of integers.
+    pub wide: WideMasks,
     is_huge: bool,
     /// Those of a kernel for NVIDIA's GPUs; elsewhere they are kept.
     pub subnormals: Subnormals,
@@ -130,6 +133,10 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         Arch::Nvptx64 => Subnormals::of(&e.module.types, function),
         _ => Subnormals::Kept,
     };
+    let wide = match e.options.opt_level == 0 || is_huge {
+        true => WideMasks::default(),
+        false => WideMasks::of(&e.module.types, function, &cfg, e.target()),
+    };
     let splits_offsets = e.target().is_gpu() || blocks().any(|b| b.insts.len() > MAX_SUMS);
     let read_only = nyala_flat::read_only(e.module, func).loads;
     let mut emitter = FunctionEmitter {
@@ -157,6 +164,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         sums: FxHashMap::default(),
         known_numbers: None,
         exponents: FxHashMap::default(),
+        wide,
         is_huge,
         subnormals,
         call_attributes: if many_calls { "#4" } else { "#1" },
@@ -421,8 +429,8 @@ impl FunctionEmitter<'_, '_> {
         }
     }
 
-    /// Labels of the LLVM blocks from which a block is reached, with the edge taken.
-    fn incoming(&self, b: Block) -> Vec<(String, &Edge)> {
+    /// Labels of the LLVM blocks from which a block is reached, with the edge taken: its block, its number there, and itself.
+    fn incoming(&self, b: Block) -> Vec<(String, (Block, usize), &Edge)> {
         let mut preds = self.cfg.preds[b.idx()].clone();
         preds.sort_unstable();
         preds.dedup();
@@ -430,7 +438,7 @@ impl FunctionEmitter<'_, '_> {
         for p in preds {
             for (i, edge) in self.function.block(p).term.edges().enumerate() {
                 if edge.block == b {
-                    incoming.push((self.edge_label(p, i), edge));
+                    incoming.push((self.edge_label(p, i), (p, i), edge));
                 }
             }
         }
@@ -456,7 +464,8 @@ impl FunctionEmitter<'_, '_> {
         if b.idx() == 0 {
             return Ok(());
         }
-        let incoming: Vec<(String, Edge)> = self.incoming(b).into_iter().map(|(l, e)| (l, e.clone())).collect();
+        let incoming: Vec<(String, (Block, usize), Edge)> =
+            self.incoming(b).into_iter().map(|(label, from, e)| (label, from, e.clone())).collect();
         for (i, &param) in function.block(b).params.iter().enumerate() {
             let ty = self.ty(param);
             let name = self.op(param);
@@ -465,10 +474,22 @@ impl FunctionEmitter<'_, '_> {
                 self.alloca(&staging(&name), ty)?;
                 continue;
             }
-            let text = self.e.layouts.register(ty)?;
-            let ways: Vec<String> =
-                incoming.iter().map(|(label, edge)| format!("[ {}, {label} ]", self.op(edge.args[i]))).collect();
-            self.line(format_args!("{name} = phi {text} {}", ways.join(", ")));
+            let wide = self.wide_param(param)?;
+            let of_edge = |(label, from, edge): &(String, (Block, usize), Edge)| match &wide {
+                Some(_) => format!("[ {}, {label} ]", self.wide_arg(*from, i, edge.args[i])),
+                None => format!("[ {}, {label} ]", self.op(edge.args[i])),
+            };
+            let ways = incoming.iter().map(of_edge).collect::<Vec<_>>().join(", ");
+            let (text, name) = match wide {
+                Some(wide) => wide,
+                None => (self.e.layouts.register(ty)?, name),
+            };
+            self.line(format_args!("{name} = phi {text} {ways}"));
+        }
+        for &param in &function.block(b).params {
+            if self.wide.contains(param) {
+                self.after_fence(param)?;
+            }
         }
         Ok(())
     }
@@ -501,6 +522,7 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn emit_terminator(&mut self, b: Block, term: &Terminator) -> Result<()> {
+        self.widen_args(b, term)?;
         match term {
             Terminator::Jump(edge) => {
                 self.edge_copies(edge)?;
@@ -717,6 +739,9 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn emit_any(&mut self, b: Block, inst: &Inst) -> Result<()> {
+        if self.emit_wide(inst)? {
+            return Ok(());
+        }
         match (inst.op, inst.result) {
             (InstOp::Call(func), Some(result)) => {
                 let rets = self.e.module.func(func).rets.clone();

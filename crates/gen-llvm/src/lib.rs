@@ -55,6 +55,7 @@ mod types;
 mod units;
 mod vectors;
 mod versions;
+mod wide_masks;
 
 pub use emit::{Emitted, Program, emit_module, emit_text, emit_units, emit_versions, quote};
 pub use gpu::{needs_libdevice, without_libdevice};

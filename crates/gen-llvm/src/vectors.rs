@@ -8,7 +8,7 @@ use crate::ops::{number, number_text, suffix};
 use crate::tables;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Inst, Value, VectorOp};
-use nyala_ir::{Prim, Ty, layout};
+use nyala_ir::{Arch, Prim, Ty, layout};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -107,6 +107,26 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
             f.e.declare(&symbol, || format!("declare void @{symbol}({text}, <{n} x ptr>, <{n} x i1>)"));
             f.line(format_args!("call void @{symbol}({value}, <{n} x ptr> align {align} {addresses}, {mask}){access}"));
         }
+        VectorOp::MaskBits if let Some(step) = bits_of_register(f, n) => {
+            let mask = f.typed(subject)?;
+            let parts = register_parts(f, &mask, n, step);
+            let mut all = String::new();
+            for (i, part) in parts.iter().enumerate() {
+                let bits = part_bits(f, part, step);
+                let [wide, placed, joined] = [(); 3].map(|()| f.temp());
+                f.line(format_args!("{wide} = zext i32 {bits} to i64"));
+                f.line(format_args!("{placed} = shl i64 {wide}, {}", i as u32 * step));
+                all = match i {
+                    0 => placed,
+                    _ => {
+                        f.line(format_args!("{joined} = or i64 {all}, {placed}"));
+                        joined
+                    }
+                };
+            }
+            resize(f, &name, "zext", 64, 64, &all);
+            f.wide.parts.extend(result.map(|r| (r, (step, parts))));
+        }
         VectorOp::MaskBits => {
             let mask = f.typed(subject)?;
             let bits = f.temp();
@@ -146,6 +166,54 @@ fn narrow(f: &mut FunctionEmitter, lanes: &Lanes, name: &str, read: &str) {
 }
 
 /// Resizes an integer, if the number of bits differs.
+/// The bytes of a register whose signs one instruction makes bits of, if a mask needs several of them. LLVM 22 takes such masks apart lane
+/// by lane where bits are made in another block than the comparison.
+fn bits_of_register(f: &FunctionEmitter, n: u32) -> Option<u32> {
+    let target = f.e.target();
+    let step = if target.vector_bits == 256 { 32 } else { 16 };
+    (target.arch == Arch::X86_64 && !target.has_avx512() && n > step && n.is_multiple_of(step)).then_some(step)
+}
+
+/// A mask as registers of bytes.
+fn register_parts(f: &mut FunctionEmitter, mask: &str, n: u32, step: u32) -> Vec<String> {
+    let bytes = f.temp();
+    f.line(format_args!("{bytes} = sext {mask} to <{n} x i8>"));
+    // Otherwise LLVM sees that these are `bool`s, and makes bits of them in its own way.
+    let (floats, symbol) = (format!("<{} x float>", step / 4), format!("llvm.arithmetic.fence.v{}f32", step / 4));
+    f.e.declare(&symbol, || format!("declare {floats} @{symbol}({floats})"));
+    let part = |from: u32| {
+        let lanes: Vec<String> = (from..from + step).map(|k| format!("i32 {k}")).collect();
+        let (lanes, [part, open, hidden, own]) = (lanes.join(", "), [(); 4].map(|()| f.temp()));
+        f.line(format_args!("{part} = shufflevector <{n} x i8> {bytes}, <{n} x i8> poison, <{step} x i32> <{lanes}>"));
+        f.line(format_args!("{open} = bitcast <{step} x i8> {part} to {floats}"));
+        f.line(format_args!("{hidden} = call {floats} @{symbol}({floats} {open})"));
+        f.line(format_args!("{own} = bitcast {floats} {hidden} to <{step} x i8>"));
+        own
+    };
+    (0..n).step_by(step as usize).map(part).collect()
+}
+
+/// The signs of the bytes of a register.
+fn part_bits(f: &mut FunctionEmitter, part: &str, step: u32) -> String {
+    let symbol = if step == 32 { "llvm.x86.avx2.pmovmskb" } else { "llvm.x86.sse2.pmovmskb.128" };
+    f.e.declare(symbol, || format!("declare i32 @{symbol}(<{step} x i8>)"));
+    let bits = f.temp();
+    f.line(format_args!("{bits} = call i32 @{symbol}(<{step} x i8> {part})"));
+    bits
+}
+
+/// Whether a bit is set among those of registers: `eq` or `ne` to zero.
+pub(crate) fn any_of_parts(f: &mut FunctionEmitter, how: &str, name: &str, step: u32, parts: &[String]) {
+    let mut all = parts[0].clone();
+    for part in &parts[1..] {
+        let joined = f.temp();
+        f.line(format_args!("{joined} = or <{step} x i8> {all}, {part}"));
+        all = joined;
+    }
+    let bits = part_bits(f, &all, step);
+    f.line(format_args!("{name} = icmp {how} i32 {bits}, 0"));
+}
+
 pub(crate) fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, value: &str) {
     if from == to {
         f.line(format_args!("{name} = or i{from} {value}, 0"));

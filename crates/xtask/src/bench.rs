@@ -5,6 +5,7 @@
 //! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
 //! it is slow.
 
+mod aarch64;
 mod align;
 mod constants;
 mod edits;

@@ -574,3 +574,86 @@ fn vectors_survive_on_registers_and_stack() {
         });
     }
 }
+
+/// Steps from 0 to 100, each lane with a step of its own. All three ways of combining masks go around the loop, one of them from a mask
+/// that is not defined at first.
+const ROUNDS: &str = "
+export rounds_LANES(&[ELEM], &[COUNT]) -> () {
+entry(from, to):
+  s: VECTOR = vload(from)
+  zero: VECTOR = splat(ZERO)
+  t: MASK = splat(true)
+  f: MASK = splat(false)
+  none: simd[COUNT * LANES] = splat(0COUNT)
+  jump loop(zero, none, t, f, undef[MASK])
+loop(x: VECTOR, n: simd[COUNT * LANES], m: MASK, d: MASK, u: MASK):
+  limit: VECTOR = splat(LIMIT)
+  y: VECTOR = add(x, s)
+  high: MASK = ge(y, limit)
+  ends: MASK = select(m, high, f)
+  d.1: MASK = select(ends, t, d)
+  u.1: MASK = select(m, high, u)
+  go: MASK = xor(high, t)
+  m.1: MASK = select(m, go, f)
+  one: simd[COUNT * LANES] = splat(1COUNT)
+  more: simd[COUNT * LANES] = add(n, one)
+  n.1: simd[COUNT * LANES] = select(m, more, n)
+  bits: u64 = mask_bits(m.1)
+  again: bool = ne(bits, 0u64)
+  branch again, loop(y, n.1, m.1, d.1, u.1), done()
+done():
+  both: MASK = and(d.1, u.1)
+  r: simd[COUNT * LANES] = select(both, n.1, none)
+  vstore(to, r)
+  return()
+}
+";
+
+/// The loop for elements of a type.
+fn rounds(prim: Prim) -> String {
+    let count = if prim_size(prim) == 8 { "i64" } else { "i32" };
+    let number = |n: u32| if prim.is_float() { format!("{n}.0{}", prim.name()) } else { format!("{n}{}", prim.name()) };
+    let text = ROUNDS.replace("COUNT", count).replace("ZERO", &number(0)).replace("LIMIT", &number(100));
+    for_each_lanes(prim, &text)
+}
+
+#[test]
+fn masks_go_around_loops() {
+    for prim in [Prim::I32, Prim::U16, Prim::F32, Prim::I64, Prim::F64] {
+        let size = if prim_size(prim) == 8 { 8 } else { 4 };
+        run(&rounds(prim), |jit| {
+            for n in LANES {
+                let steps = (0..u64::from(n)).map(|k| 1 + k * 7 % 60);
+                let from = array(prim, steps.clone());
+                let mut to = vec![0; n as usize * size];
+                call!(jit, &format!("rounds_{n}"), fn(*const u8, *mut u8) -> (), from.as_ptr(), to.as_mut_ptr());
+                let wanted: Vec<u8> =
+                    steps.flat_map(|step| 100u64.div_ceil(step).to_le_bytes()[..size].to_vec()).collect();
+                assert_eq!(to, wanted, "{n} {}", prim.name());
+            }
+        });
+    }
+}
+
+#[test]
+fn masks_are_wide_where_there_are_no_registers_for_them() {
+    let fences = |prim: Prim, cpu: &str, opt_level: u8| {
+        let mut module = read(&rounds(prim)).expect("a module");
+        module.set_target(Target::new(Some("x86_64-unknown-linux-gnu"), Some(cpu)));
+        let options = Options { opt_level, ..Options::default() };
+        emit_text(&module, &options).unwrap_or_else(|e| panic!("{}", e.message)).contains("@llvm.arithmetic.fence.v16")
+    };
+    assert!(fences(Prim::F32, "x86-64-v3", 3) && fences(Prim::F32, "x86-64-v2", 3) && fences(Prim::F64, "haswell", 3));
+    assert!(!fences(Prim::F32, "x86-64-v4", 3) && !fences(Prim::F32, "x86-64-v3", 0));
+}
+
+#[test]
+fn registers_of_sve_have_the_length_of_the_cpu() {
+    let text = |cpu: &str| {
+        let mut module = read(&rounds(Prim::F32)).expect("a module");
+        module.set_target(Target::new(Some("aarch64-unknown-linux-gnu"), Some(cpu)));
+        emit_text(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message))
+    };
+    assert!(text("neoverse-v1").contains(" vscale_range(2,2)") && text("a64fx").contains(" vscale_range(4,4)"));
+    assert!(!text("neoverse-v2").contains("vscale_range") && !text("generic").contains("vscale_range"));
+}

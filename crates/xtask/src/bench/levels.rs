@@ -114,6 +114,23 @@ impl Level {
         }
     }
 
+    /// The number of lanes that fills about as many registers as this one does with AVX-512. LLVM takes vectors of twelve floats apart
+    /// with SSE4.2.
+    pub fn lanes(&self, with_avx512: u32) -> u32 {
+        let part = match self.index {
+            Some(0) => 4,
+            Some(1) => 2,
+            Some(_) => 1,
+            None if V4.check().is_ok() => 1,
+            None if V3.check().is_ok() => 2,
+            None => 4,
+        };
+        match (with_avx512 / part).max(1) {
+            few @ ..16 => few.next_power_of_two(),
+            many => many,
+        }
+    }
+
     /// What a heading says of the level: nothing of `native`.
     pub fn said(&self) -> String {
         if self.is_native() { String::new() } else { format!(", --cpu {} ({})", self.name, self.instructions) }
@@ -211,6 +228,7 @@ mod tests {
         ];
         assert_eq!(table, expected);
         assert!(Level::of_name("x86-64-v5").is_none());
+        assert_eq!([V2, V3, V4].map(|level| level.lanes(48)), [16, 24, 48]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub struct Bench {
 }
 
 const COMPILER: &str = "it is about the compiler, which is the same for all levels";
+const FOREIGN: &str = "it counts instructions of AArch64";
 const OF_MACHINE: &str = "its programs are compiled for this processor only";
 
 const fn bench(
@@ -52,6 +53,7 @@ pub const BENCHES: &[Bench] = &[
     bench("python", 2.0, 0.7, python).without_levels(OF_MACHINE),
     bench("rays", 40.0, 0.9, rays::run),
     bench("align", 8.0, 0.9, align::run),
+    bench("aarch64", 0.3, 0.3, aarch64::run).without_levels(FOREIGN),
 ];
 
 impl Bench {

@@ -16,7 +16,7 @@ use std::process::Command;
 /// interval of the median.
 pub const ROUNDS: usize = 5;
 
-/// A program, the numbers of lanes that it is run with, and its description.
+/// A program, the numbers of lanes that it is run with where registers have 64 bytes, and its description.
 type Workload = (&'static str, &'static [u32], &'static str);
 /// A peer: its name, tool, options for C++, the program's function, and its kind in pictures, or an empty text if it is
 /// not in them.
@@ -29,6 +29,8 @@ pub struct Suite {
     pub peers: &'static [Peer],
     /// Programs that compare several ways in Impala, with their descriptions.
     pub alone: &'static [(&'static str, &'static str)],
+    /// Which of the numbers of lanes the brief form has.
+    brief: usize,
     /// The numbers of lanes in the picture; the first is the plain loop. If empty, there is no picture.
     pub plotted: &'static [u32],
     /// Programs that compute images: the algorithm's operations and bytes of memory traffic for each pixel, where an
@@ -52,7 +54,7 @@ const SUITES: &[Suite] = &[
             ("mandelbrot", &[32, 48], "1536×1024 points, up to 256 rounds"),
             ("black_scholes", &[32, 64], "1,048,576 options"),
             ("binomial", &[16, 32], "32,768 options, 64 steps"),
-            ("ambient_occlusion", &[16, 32], "256×256 pixels, 4 samples, 64 rays each"),
+            ("ambient_occlusion", &[32, 48], "256×256 pixels, 4 samples, 64 rays each"),
             ("volume", &[16, 32], "896×1184 rays through 128³ densities"),
             ("gather", &[16, 32], "4,194,304 dependent look-ups"),
             ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
@@ -69,6 +71,7 @@ const SUITES: &[Suite] = &[
             ("Intel OpenCL", "Intel OpenCL", &[], "kernel", "Intel OpenCL"),
         ],
         alone: &[],
+        brief: 1,
         plotted: &[1, 4, 8, 16, 32, 64],
         images: &[],
     },
@@ -95,6 +98,7 @@ const SUITES: &[Suite] = &[
             ("Numba", "Numba", &[], "numba", "Numba"),
         ],
         alone: &[("level", "finest level of a V-cycle, f32, 4096²")],
+        brief: 0,
         plotted: &[],
         images: &[
             ("blur", 6.0, 8.0, SIZES, 4096),
@@ -230,7 +234,7 @@ fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result
     }
     let mut measured: Vec<(usize, Vec<Measured>)> = plan.threads().into_iter().map(|n| (n, Vec::new())).collect();
     for &(program, widths, about) in suite.workloads.iter().filter(|w| w.0.contains(only)) {
-        let widths = plan.sizes(widths, 0);
+        let widths: Vec<u32> = plan.sizes(widths, suite.brief).iter().map(|&lanes| plan.level.lanes(lanes)).collect();
         let mut peers: Vec<(usize, Command)> = Vec::new();
         for (i, &(name, tool, options, variant, _)) in suite.peers.iter().enumerate() {
             let Some(&(tool, command)) = tools.get(tool) else { continue };
@@ -251,7 +255,7 @@ fn beside_peers(suite: &Suite, only: &str, plan: &Plan, out: &mut Out) -> Result
             }
         }
         for (threads, all) in &mut measured {
-            let (block, one) = measure(suite, (program, widths, about), &peers, (*threads, plan.level), rounds)?;
+            let (block, one) = measure(suite, (program, &widths, about), &peers, (*threads, plan.level), rounds)?;
             let _ = write!(out, "{block}");
             all.push(one);
         }
@@ -346,7 +350,7 @@ fn ours(suite: &Suite, program: &str, lanes: u32, (threads, level): (usize, &Lev
 
 fn measure(
     suite: &Suite,
-    (program, widths, about): Workload,
+    (program, widths, about): (&'static str, &[u32], &str),
     peers: &[(usize, Command)],
     (threads, level): (usize, &Level),
     rounds: usize,

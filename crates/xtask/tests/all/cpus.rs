@@ -246,6 +246,21 @@ fn programs_ask_what_their_target_is_like() {
 }
 
 #[test]
+fn reductions_have_lanes_that_suit_the_cpu() {
+    let folder = Folder::new("facts of reductions");
+    let text = "use std::reduce::*;\nextern fn sum(n: i32, a: &[f32]) -> f32 { for i in native_reduce(0, n, 0f, |x, y| x + y) { a(i) } }
+        fn main() -> i32 { print_i32(for i in native_reduce(0, 1000, 0, |x, y| x + y) { i * i % 7 }); 0 }";
+    let program = folder.write("sum.impala", text);
+    for (cpu, lanes) in [("x86-64-v2", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)] {
+        let args = ["emit", "--stage", "flat", "--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
+        let (text, err) = said(&program, &args);
+        // What is left over after whole rounds.
+        assert!(text.contains(&format!("u64 = rem(r.1, {lanes}u64)")), "{cpu}: {text}{err}");
+        assert_eq!(said(&program, &["run", "--engine", "interp", "--cpu", cpu]).0, "2001", "{cpu}");
+    }
+}
+
+#[test]
 fn the_interpreter_has_the_facts_of_one_cpu() {
     let folder = Folder::new("facts interpreted");
     let program = folder.write("facts.impala", FACTS);
