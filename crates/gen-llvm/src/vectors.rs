@@ -165,7 +165,6 @@ fn narrow(f: &mut FunctionEmitter, lanes: &Lanes, name: &str, read: &str) {
     }
 }
 
-/// Resizes an integer, if the number of bits differs.
 /// The bytes of a register whose signs one instruction makes bits of, if a mask needs several of them. LLVM 22 takes such masks apart lane
 /// by lane where bits are made in another block than the comparison.
 fn bits_of_register(f: &FunctionEmitter, n: u32) -> Option<u32> {
@@ -214,6 +213,7 @@ pub(crate) fn any_of_parts(f: &mut FunctionEmitter, how: &str, name: &str, step:
     f.line(format_args!("{name} = icmp {how} i32 {bits}, 0"));
 }
 
+/// Resizes an integer, if the number of bits differs.
 pub(crate) fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, value: &str) {
     if from == to {
         f.line(format_args!("{name} = or i{from} {value}, 0"));
