@@ -204,25 +204,30 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         (vec!["--open", "1", "--extend", "4", "--open2", "6", "--extend2", "1"], &wanted_of_two),
         (vec!["--band", "1"], &wanted_in_band),
     ];
+    let has_scores = |paf: &str, scores: &str| {
+        for (line, wanted) in paf.lines().zip(scores.lines()) {
+            let score = wanted.split('\t').nth(2).unwrap();
+            assert!(line.contains(&format!("\tAS:i:{score}\t")) || line.contains("\t*\t*\t"), "{line} {wanted}");
+        }
+        assert_eq!(paf.lines().count(), scores.lines().count());
+    };
     for (options, scores) in variants {
         assert_ne!(*scores, wanted);
         let args = [&["pairs", "a.fa", "b.fa"], options.as_slice()].concat();
         assert_eq!(prints(&args), *scores, "{options:?}");
         let paf = prints(&[args.as_slice(), &["--format", "paf"]].concat());
-        for (line, wanted) in paf.lines().zip(scores.lines()) {
-            let score = wanted.split('\t').nth(2).unwrap();
-            assert!(line.contains(&format!("\tAS:i:{score}\t")) || line.contains("\t*\t*\t"), "{line} {wanted}");
-        }
-        assert_eq!(paf.lines().count(), 400);
+        has_scores(&paf, scores);
     }
     // A band of all diagonals is computed without lanes, which have scores of 8, 16 and 32 bits.
     let gaps = ["--open", "1", "--extend", "4", "--open2", "6", "--extend2", "1"];
     let wide = ["--match", "900", "--open", "1000", "--extend", "400", "--open2", "2500", "--extend2", "100"];
+    let wider = ["--match", "9000", "--mismatch", "5000", "--open", "10000", "--extend", "5000"];
     for ends in ["global", "local"] {
-        for costs in [&gaps[..], &wide, &[&gaps[..], &["--matrix", "blosum62"]].concat()] {
+        for costs in [&gaps[..], &wide, &wider, &[&gaps[..], &["--matrix", "blosum62"]].concat()] {
             let args = [&["pairs", "a.fa", "b.fa", "--ends", ends], costs].concat();
             let in_band = prints(&[args.as_slice(), &["--band", "1000000"]].concat());
             assert_eq!(prints(&args), in_band, "{args:?}");
+            has_scores(&prints(&[args.as_slice(), &["--format", "paf"]].concat()), &in_band);
         }
     }
     // A query and one reference: `search` and `pairs` agree.
@@ -233,11 +238,7 @@ fn aligns_and_says_what_is_wrong(level: &str) {
     // Alignments have these scores, too, and go to a file.
     assert_eq!(prints(&["pairs", "a.fa", "b.fa", "--format", "paf", "-o", "out.paf"]), "");
     let paf = std::fs::read_to_string(folder.path("out.paf")).unwrap();
-    for (line, wanted) in paf.lines().zip(wanted.lines()) {
-        let score = wanted.split('\t').nth(2).unwrap();
-        assert!(line.contains(&format!("\tAS:i:{score}\t")) || line.contains("\t*\t*\t"), "{line} {wanted}");
-    }
-    assert_eq!(paf.lines().count(), 400);
+    has_scores(&paf, &wanted);
 
     // Compressed files, in parts and whole.
     let middle = a.find(">q200").unwrap();
@@ -280,6 +281,10 @@ fn aligns_and_says_what_is_wrong(level: &str) {
         (&["pairs", "q.fa", "-", "--format", "sam"], 2, "cannot be standard input"),
         (&["search", "q.fa", "-"], 2, "cannot be standard input"),
         (&["distance", "q.fa", "r.fa", "--format", "sam"], 2, "tsv only"),
+        (&["distance", "q.fa", "r.fa", "--open", "3"], 2, "`--open` is not used by `distance`"),
+        (&["distance", "q.fa", "r.fa", "--matrix", "none"], 2, "`--matrix` is not used by `distance`"),
+        (&["distance", "q.fa", "r.fa", "--ends", "local"], 2, "`pairs` uses it"),
+        (&["pairs", "q.fa", "r.fa", "--best", "3"], 2, "`--best` is for the mode `search`"),
         (&["pairs", "q.fa", "r.fa", "--matrix", "blosum62", "--match", "1"], 2, "not used"),
         (&["pairs", "q.fa", "r.fa", "--open2", "9"], 2, "`--open2` needs `--extend2`"),
         (&["pairs", "q.fa", "r.fa", "--extend2", "1"], 2, "`--extend2` needs `--open2`"),
