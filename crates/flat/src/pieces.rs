@@ -260,7 +260,7 @@ impl<'a> Finder<'a> {
         let mut work: Vec<usize> = self.succs[from].clone();
         while let Some(b) = work.pop() {
             if seen.insert(b) {
-                self.looks += size_of(&self.function.blocks[b]);
+                self.looks += size_of(&self.function.blocks[b]) + self.cfg.preds[b].len();
                 // Code behind `to` may lead to code before it that does not return.
                 let is_entered = |p: &Block| self.dominates(to, p.idx());
                 if !self.dominates(from, b) || self.dominates(to, b) || self.cfg.preds[b].iter().any(is_entered) {

@@ -1,7 +1,8 @@
 """What rays hit, by the library `ray`: `nyala.ray.Scene(vertices, triangles).trace(origins, directions)`.
 
 A scene has triangles in a tree, which is built on all processors. Rays are traced in lanes and on all processors, in packets where
-neighbors have similar directions; none passes between two triangles that share an edge. Arrays have elements of float32 (triangles and their numbers: int32), side by side.
+neighbors have similar directions; none passes between two triangles that share an edge. Arrays have elements of float32 (triangles and
+their numbers: int32), side by side.
 """
 
 import array as _array

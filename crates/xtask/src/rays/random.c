@@ -110,7 +110,7 @@ static int is_on_line(int i) {
     int prim = hits[i].prim;
     Vec a = corner(prim, 0), b = sub(corner(prim, 1), a), c = sub(corner(prim, 2), a);
     double longest = fmax(size(b), size(c));
-    if ((kind != 1 && kind != 4) || size(cross(b, c)) > 1e-6 * longest * longest) return 0;
+    if ((kind != 1 && kind != 4 && kind != 6) || size(cross(b, c)) > 1e-6 * longest * longest) return 0;
     Vec o = {r->org.x, r->org.y, r->org.z}, p = {o.x + r->dir.x * (double)hits[i].t, o.y + r->dir.y * (double)hits[i].t, o.z + r->dir.z * (double)hits[i].t};
     Vec along = size(b) > size(c) ? b : c, from = sub(p, a);
     return size(cross(from, along)) <= 1e-5 * (size(o) + size(a) + 1) * longest && size(from) <= 1.01 * size(b) + size(c) + 1e-5;

@@ -254,7 +254,7 @@ fn reductions_have_lanes_that_suit_the_cpu() {
     for (cpu, lanes) in [("x86-64-v2", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)] {
         let args = ["emit", "--stage", "flat", "--target", "x86_64-unknown-linux-gnu", "--cpu", cpu];
         let (text, err) = said(&program, &args);
-        // What is left over after whole rounds.
+        // The iterations behind the whole vectors are counted by this remainder.
         assert!(text.contains(&format!("u64 = rem(r.1, {lanes}u64)")), "{cpu}: {text}{err}");
         assert_eq!(said(&program, &["run", "--engine", "interp", "--cpu", cpu]).0, "2001", "{cpu}");
     }
