@@ -684,7 +684,8 @@ impl<'m> Emitter<'m> {
     /// Whether a function with these parameters gets those that contain vectors by address. See Note [Vectors as
     /// arguments].
     pub fn passes_vectors_by_address(&mut self, params: &[Ty]) -> bool {
-        let bits = self.target().vector_bits;
+        // By AArch64's calling convention, vectors are passed in registers of NEON.
+        let bits = if self.target().has_sve() { 128 } else { self.target().vector_bits };
         !self.layouts.vectors_fit(params, bits)
     }
 

@@ -12,7 +12,7 @@
 //!                      abi  statics  aliases  assembly  gpu  nvptx  amdgpu  debug_values
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
-//! modules in memory    module  divisions  loads  libdevice  endless  confined
+//! modules in memory    module  contraction  divisions  loads  libdevice  endless  confined
 //! machine code         jit  locate  debuggers
 //! ```
 
@@ -22,6 +22,7 @@ mod amdgpu;
 mod assembly;
 mod comparisons;
 mod confined;
+mod contraction;
 mod debug_types;
 mod debug_values;
 mod debuggers;

@@ -7,7 +7,7 @@ use crate::emit::{Emitted, emit_module};
 use crate::endless::{self, Loops, Outcome};
 use crate::gpu::LIBDEVICE;
 use crate::options::{Options, Sanitizer};
-use crate::{divisions, libdevice, loads, targets};
+use crate::{contraction, divisions, libdevice, loads, targets};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::{Context, ContextRef};
 use inkwell::memory_buffer::MemoryBuffer;
@@ -175,6 +175,9 @@ impl LlvmModule {
             self.run_passes("function(tailcallelim)")?;
         }
         if self.target.arch == Arch::X86_64 {
+            if self.options.opt_level > 0 {
+                contraction::contract(&self.module, &self.target).map_err(bug)?;
+            }
             divisions::shield(&self.module).map_err(bug)?;
         }
         if !self.target.is_gpu() {

@@ -59,6 +59,13 @@ impl Lanes<'_, '_, '_> {
         self.result(format_args!("{op} {ty} {a}, splat (i32 {b})"))
     }
 
+    /// The greater (`smax`) or the less (`smin`) of integers and a constant.
+    fn limit(&mut self, op: &str, a: &str, b: i32) -> String {
+        let (name, ty) = (format!("llvm.{op}.v{}i32", self.n), self.text(Prim::I32));
+        self.f.e.declare(&name, || format!("declare {ty} @{name}({ty}, {ty})"));
+        self.result(format_args!("call {ty} @{name}({ty} {a}, {ty} splat (i32 {b}))"))
+    }
+
     fn convert(&mut self, op: &str, from: Prim, value: &str, to: Prim) -> String {
         let (from, to) = (self.text(from), self.text(to));
         self.result(format_args!("{op} {from} {value} to {to}"))
@@ -102,7 +109,7 @@ impl Lanes<'_, '_, '_> {
 
     /// Whether the lanes fill a register of AVX-512, for which there are instructions such as `vscalefps`.
     fn is_avx512(&mut self) -> bool {
-        self.n == 16 && self.f.e.target().vector_bits == 512
+        self.n == 16 && self.f.e.target().has_avx512()
     }
 
     /// `x·2^n` for integers `n` from -150 to 129, given as a float and as the sum with [`ROUNDER`].
@@ -113,19 +120,26 @@ impl Lanes<'_, '_, '_> {
             return self.result(format_args!("call {ty} @{name}({ty} {x}, {ty} {float}, {ty} {x}, i16 -1, i32 4)"));
         }
         // In two steps, since neither `2^-150` nor `2^129` is a normal number.
-        let sum = self.bits(sum);
-        let n = self.int("sub", &sum, ROUNDER.to_bits() as i32);
-        let half = self.int("ashr", &n, 1);
         let ty = self.text(Prim::I32);
-        let rest = self.result(format_args!("sub {ty} {n}, {half}"));
-        let mut x = x.to_string();
-        for exponent in [half, rest] {
-            let biased = self.int("add", &exponent, 127);
-            let bits = self.int("shl", &biased, 23);
-            let power = self.of_bits(&bits);
-            x = self.float("fmul", &x, &power);
-        }
-        x
+        let sum = self.bits(sum);
+        // The exponent of `2^n`. The bits of ROUNDER leave to the left.
+        let n = self.int("shl", &sum, 23);
+        let first = self.limit("smax", &n, -100 << 23);
+        let first = self.limit("smin", &first, 100 << 23);
+        let scaled = if self.f.is_fast() {
+            let bits = self.bits(x);
+            let bits = self.result(format_args!("add {ty} {bits}, {first}"));
+            self.of_bits(&bits)
+        } else {
+            // A product, which is NaN if `x` is.
+            let power = self.int("add", &first, 127 << 23);
+            let power = self.of_bits(&power);
+            self.float("fmul", x, &power)
+        };
+        let rest = self.result(format_args!("sub {ty} {n}, {first}"));
+        let power = self.int("add", &rest, 127 << 23);
+        let power = self.of_bits(&power);
+        self.float("fmul", &scaled, &power)
     }
 
     /// `e^r·2^n`; `sum` is `n + ROUNDER`.

@@ -73,7 +73,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
                 Some(mask) => {
                     let mut mask = f.typed(mask)?;
                     // See Note [One narrow lane].
-                    if align < 4 && n <= 64 && f.e.target().vector_bits == 512 {
+                    if align < 4 && n <= 64 && f.e.target().has_avx512() {
                         mask = unknown(f, &mask, n);
                     }
                     let symbol = format!("llvm.masked.store.{}.p0", lanes.suffix);

@@ -19,7 +19,7 @@
 use crate::diagnostics::limitation;
 use crate::options::Options;
 use nyala_base::{Diagnostic, Span};
-use nyala_ir::{Arch, Target};
+use nyala_ir::Target;
 use std::fmt::Write;
 
 /// The levels of x86-64 that its ABI defines, from the baseline up.
@@ -59,9 +59,6 @@ pub(crate) fn tuning(cpu: &str) -> &'static str {
     if cpu == "x86-64-v3" { "+fast-gather" } else { "" }
 }
 
-/// CPUs of AArch64 whose registers for SVE have more than 128 bits, in units of these.
-const LONG_VECTORS: [(&str, u32); 2] = [("neoverse-v1", 2), ("a64fx", 4)];
-
 /// Text after the attributes of functions of this version; names the CPU only if there are several versions.
 pub(crate) fn attributes(target: &Target, options: &Options, several: bool) -> String {
     let mut text = String::new();
@@ -69,8 +66,8 @@ pub(crate) fn attributes(target: &Target, options: &Options, several: bool) -> S
         let _ = write!(text, " \"target-cpu\"=\"{cpu}\" \"target-features\"=\"{}\"", tuning(cpu));
     }
     // Without a stated length of its registers LLVM uses SVE's instructions for no vector of a known number of lanes.
-    let long = LONG_VECTORS.iter().find(|long| target.arch == Arch::Aarch64 && target.cpu.as_deref() == Some(long.0));
-    if let Some((_, units)) = long {
+    if target.has_sve() {
+        let units = target.vector_bits / 128;
         let _ = write!(text, " vscale_range({units},{units})");
     }
     if let Some(width) = options.vector_width {

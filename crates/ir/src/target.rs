@@ -228,6 +228,7 @@ impl Target {
                 let bits = vector_bits(self.arch.name(), cpu);
                 (bits, bits > LEAST_BITS, cpus::has_vbmi(cpu), bits == 512 && cpus::has_dq(cpu))
             }
+            (Arch::Aarch64, Some(cpu)) => (vector_bits(self.arch.name(), cpu), false, false, false),
             _ => (LEAST_BITS, false, false, false),
         };
         Target { cpu: cpu.map(String::from), vector_bits, bmi2, vbmi, dq, ..self.clone() }
@@ -236,6 +237,11 @@ impl Target {
     /// Whether it is x86-64 with the AVX-512 F instructions.
     pub fn has_avx512(&self) -> bool {
         self.arch == Arch::X86_64 && self.vector_bits == 512
+    }
+
+    /// Whether it is 64-bit ARM with registers of SVE whose length is known.
+    pub fn has_sve(&self) -> bool {
+        self.arch == Arch::Aarch64 && self.vector_bits > LEAST_BITS
     }
 
     /// NVIDIA's GPU of an architecture such as `sm_90`. Code for one runs on all newer ones, as PTX.
@@ -370,7 +376,13 @@ mod tests {
         for arch in Arch::ALL.into_iter().filter(|arch| *arch != Arch::X86_64) {
             for cpu in cpus(arch.name()) {
                 let target = linux(arch, Some(cpu));
-                assert_eq!((target.vector_bits, target.bmi2, target.has_avx512()), (128, false, false), "{cpu}");
+                let bits = match cpu {
+                    "neoverse-v1" => 256,
+                    "a64fx" => 512,
+                    _ => 128,
+                };
+                assert_eq!((target.vector_bits, target.bmi2, target.has_avx512()), (bits, false, false), "{cpu}");
+                assert_eq!(target.has_sve(), bits > 128, "{cpu}");
             }
         }
     }

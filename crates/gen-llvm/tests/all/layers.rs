@@ -6,6 +6,7 @@ use std::path::Path;
 const BELOW: &[&str] = &[
     "confined",
     "debuggers",
+    "contraction",
     "divisions",
     "endless",
     "jit",

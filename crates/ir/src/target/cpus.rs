@@ -35,7 +35,7 @@ const CPUS: &[(&str, u32, &str)] = &[
     (
         "aarch64",
         128,
-        "a64fx ampere1 ampere1a ampere1b ampere1c apple-a10 apple-a11 apple-a12 apple-a13 apple-a14 apple-a15 \
+        "ampere1 ampere1a ampere1b ampere1c apple-a10 apple-a11 apple-a12 apple-a13 apple-a14 apple-a15 \
          apple-a16 apple-a17 apple-a18 apple-a19 apple-a7 apple-a8 apple-a9 apple-m1 apple-m2 apple-m3 \
          apple-m4 apple-m5 apple-s10 apple-s4 apple-s5 apple-s6 apple-s7 apple-s8 apple-s9 c1-nano c1-premium \
          c1-pro c1-ultra carmel cobalt-100 cortex-a320 cortex-a34 cortex-a35 cortex-a510 cortex-a520 \
@@ -44,9 +44,12 @@ const CPUS: &[(&str, u32, &str)] = &[
          cortex-a77 cortex-a78 cortex-a78ae cortex-a78c cortex-r82 cortex-r82ae cortex-x1 cortex-x1c \
          cortex-x2 cortex-x3 cortex-x4 cortex-x925 cyclone exynos-m3 exynos-m4 exynos-m5 falkor \
          fujitsu-monaka gb10 generic grace kryo neoverse-512tvb neoverse-e1 neoverse-n1 neoverse-n2 \
-         neoverse-n3 neoverse-v1 neoverse-v2 neoverse-v3 neoverse-v3ae olympus oryon-1 saphira thunderx \
+         neoverse-n3 neoverse-v2 neoverse-v3 neoverse-v3ae olympus oryon-1 saphira thunderx \
          thunderx2t99 thunderx3t110 thunderxt81 thunderxt83 thunderxt88 tsv110",
     ),
+    // SVE's registers.
+    ("aarch64", 256, "neoverse-v1"),
+    ("aarch64", 512, "a64fx"),
     (
         "riscv64",
         128,
@@ -84,7 +87,8 @@ pub fn cpus(arch: &str) -> Vec<&'static str> {
     names
 }
 
-/// Width in bits of a CPU's widest registers for vectors of integers and floats; `LEAST_BITS` for an unknown CPU.
+/// Width in bits of a CPU's widest registers for vectors of integers and floats; `LEAST_BITS` for an unknown CPU, and for those with SVE of
+/// which the name does not tell the length.
 pub(super) fn vector_bits(arch: &str, cpu: &str) -> u32 {
     let row = CPUS.iter().find(|c| c.0 == arch && c.2.split_whitespace().any(|name| name == cpu));
     row.map_or(LEAST_BITS, |c| c.1)

@@ -116,8 +116,8 @@ impl Target {
             vector_bytes: self.vector_bits / 8,
             vector_registers: registers,
             fma: if is_x86 { fma } else { has_neon || is_wide || self.is_gpu() },
-            gather: is_x86 && self.vector_bits > 128,
-            masks: self.has_avx512(),
+            gather: is_x86 && self.vector_bits > 128 || self.has_sve(),
+            masks: self.has_avx512() || self.has_sve(),
             conflict_detection: self.has_avx512() && conflicts,
             byte_shuffle: if is_x86 { shuffle } else { has_neon || self.arch == Arch::PowerPc64Le },
             popcount: if is_x86 { popcount } else { has_neon || self.arch == Arch::PowerPc64Le || self.is_gpu() },
@@ -197,6 +197,14 @@ mod tests {
         assert_eq!(of("x86_64", Some("znver3")).caches, caches(32, 512, 32 << 10));
         let arm = of("aarch64", Some("neoverse-n1"));
         assert_eq!((arm.vector_bytes, arm.vector_registers, arm.fma, arm.gather), (16, 32, true, false));
+        for (cpu, bytes) in [("neoverse-v1", 32), ("a64fx", 64)] {
+            let sve = of("aarch64", Some(cpu));
+            assert_eq!(
+                (sve.vector_bytes, sve.vector_registers, sve.gather, sve.masks),
+                (bytes, 32, true, true),
+                "{cpu}"
+            );
+        }
         for arch in Arch::ALL {
             for cpu in super::super::cpus(arch.name()) {
                 let facts = of(arch.name(), Some(cpu));
