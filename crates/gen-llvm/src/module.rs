@@ -191,6 +191,10 @@ impl LlvmModule {
 
     fn run_pipeline(&mut self) -> Result<(), Box<Diagnostic>> {
         self.run_passes(&format!("default<O{}>", self.options.opt_level.min(3)))?;
+        if self.options.opt_level >= 2 {
+            // See `NO_LOAD_PRE` in `targets`.
+            self.run_passes("function(gvn<load-pre>)")?;
+        }
         if self.target.is_gpu() && self.options.opt_level > 0 {
             // Memory of a block is reached by generic addresses, of which LLVM knows no alignment: then vectors are read number by number.
             self.run_passes("function(infer-address-spaces,infer-alignment)")?;

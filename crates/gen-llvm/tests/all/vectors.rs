@@ -2,7 +2,7 @@
 //! with registers of 128 bits and 256 bits.
 
 use nyala_flat::{read, verify};
-use nyala_gen_llvm::{Jit, Options, emit, emit_text};
+use nyala_gen_llvm::{Jit, LlvmModule, Options, emit, emit_text};
 use nyala_ir::layout::prim_size;
 use nyala_ir::scalar::float_bits;
 use nyala_ir::{Prim, Target};
@@ -656,4 +656,34 @@ fn registers_of_sve_have_the_length_of_the_cpu() {
     };
     assert!(text("neoverse-v1").contains(" vscale_range(2,2)") && text("a64fx").contains(" vscale_range(4,4)"));
     assert!(!text("neoverse-v2").contains("vscale_range") && !text("generic").contains("vscale_range"));
+}
+
+/// Sums of neighbors, `b[i] = a[i] + a[i + 1]`: what a round loads is loaded again in the next, which costs less than shuffles do.
+#[test]
+fn vectorized_loops_carry_no_loads() {
+    let text = "define void @f(ptr noalias %a, ptr noalias %b) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %j = add nuw nsw i64 %i, 1
+  %p = getelementptr float, ptr %a, i64 %i
+  %q = getelementptr float, ptr %a, i64 %j
+  %x = load float, ptr %p
+  %y = load float, ptr %q
+  %s = fadd float %x, %y
+  %r = getelementptr float, ptr %b, i64 %i
+  store float %s, ptr %r
+  %done = icmp eq i64 %j, 4096
+  br i1 %done, label %end, label %loop
+end:
+  ret void
+}
+";
+    let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some("x86-64-v3"));
+    let mut module =
+        LlvmModule::from_text(text, &target, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
+    module.optimize().unwrap_or_else(|e| panic!("{}", e.message));
+    let made = module.ir_text();
+    assert!(made.contains("fadd <8 x float>") && !made.contains("shufflevector"), "{made}");
 }
