@@ -95,6 +95,8 @@ const MAX_IN_BLOCK: usize = 1000;
 const MAX_SUMS: usize = 1000;
 /// Only tiny functions are inlined into functions with more calls than this.
 const MAX_INLINED_CALLS: usize = 500;
+/// Functions with as many wide vectors as this have more than there are registers.
+const MANY_VECTORS: usize = 64;
 /// The instructions of a tiny function, which are about as many as those of its call: the order of a sort, an element of a view.
 pub(crate) const MAX_TINY: usize = 8;
 
@@ -273,6 +275,16 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
+    /// The bytes of a vector, if the function has so many of these that LLVM stores some to the stack. Without the attribute it does so at
+    /// any multiple of 16, and where a vector crosses a boundary of cache lines, the code takes up to twice the time.
+    fn stack_alignment(&self) -> Option<u32> {
+        let (types, target) = (&self.e.module.types, self.e.target());
+        let is_wide = |ty: Ty| types.as_vector(ty).is_some_and(|(prim, n)| prim.bits() * n >= 256);
+        let is_relevant = target.arch == Arch::X86_64 && target.vector_bits >= 256 && !self.is_huge;
+        let values = || self.function.values.iter().filter(|v| v.def == Def::Local && is_wide(v.ty));
+        (is_relevant && values().take(MANY_VECTORS).count() == MANY_VECTORS).then_some(target.vector_bits / 8)
+    }
+
     fn emit(&mut self, func: Func) -> Result<()> {
         let function = self.function;
         self.scope = self.e.origins.as_mut().map(|o| o.function(&function.name, function.span));
@@ -318,7 +330,8 @@ impl FunctionEmitter<'_, '_> {
         let cc = self.e.convention(&function.params);
         let attributes = if self.is_huge { "#3" } else { "#0" };
         let inlined = if function.is_piece { " noinline" } else { "" };
-        let attributes = format!("{attributes}{inlined}{}{}", self.e.version_attributes(), self.subnormals.attribute());
+        let aligned = self.stack_alignment().map_or(String::new(), |bytes| format!(" alignstack({bytes})"));
+        let attributes = format!("{attributes}{inlined}{aligned}{}{}", self.e.version_attributes(), self.subnormals.attribute());
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();

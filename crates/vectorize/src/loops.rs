@@ -6,7 +6,7 @@
 //! ```
 //!
 //! where `rest` is the remainder of `hi - lo` divided by 8, and `end = hi - rest`. There is no rest if an alignment
-//! promises so.
+//! promises so, and no loop if the bounds are known to be 8 apart.
 
 use crate::shapes::Shape;
 use crate::versions::Versions;
@@ -116,6 +116,13 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
         let part = align == 0 && n.is_none_or(|n| !n.is_multiple_of(u64::from(width)));
         let part = part.then(|| versions.request(module, body, &shapes, true, width, true).0);
         let mut w = writer(module, func, b, inst.span);
+        if n == Some(u64::from(width)) && let Some(whole) = whole {
+            // Without a loop LLVM sees that each call passes the same number, and has constant lanes.
+            let args: Vec<Value> = [lo].into_iter().chain(inst.args[2..].iter().copied()).collect();
+            w.call(whole, &args);
+            w.jump(after, &[]);
+            continue;
+        }
         let lo = aligned(&mut w, lo, align);
         groups(&mut w, whole, part, width, lo, hi, &inst.args[2..], after);
     }
