@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
 #ifdef BRIEF
     const std::vector<int> sizes = {20000}, percents = {5};
 #else
-    const std::vector<int> sizes = {150, 1000, 20000, 300000}, percents = {1, 5, 15, 40};
+    const std::vector<int> sizes = {150, 1000, 20000, 300000, 1000000}, percents = {1, 5, 15, 40};
 #endif
     for (int n : sizes)
         for (int percent : percents) {
