@@ -331,7 +331,8 @@ impl FunctionEmitter<'_, '_> {
         let attributes = if self.is_huge { "#3" } else { "#0" };
         let inlined = if function.is_piece { " noinline" } else { "" };
         let aligned = self.stack_alignment().map_or(String::new(), |bytes| format!(" alignstack({bytes})"));
-        let attributes = format!("{attributes}{inlined}{aligned}{}{}", self.e.version_attributes(), self.subnormals.attribute());
+        let attributes =
+            format!("{attributes}{inlined}{aligned}{}{}", self.e.version_attributes(), self.subnormals.attribute());
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();

@@ -116,7 +116,9 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
         let part = align == 0 && n.is_none_or(|n| !n.is_multiple_of(u64::from(width)));
         let part = part.then(|| versions.request(module, body, &shapes, true, width, true).0);
         let mut w = writer(module, func, b, inst.span);
-        if n == Some(u64::from(width)) && let Some(whole) = whole {
+        if n == Some(u64::from(width))
+            && let Some(whole) = whole
+        {
             // Without a loop LLVM sees that each call passes the same number, and has constant lanes.
             let args: Vec<Value> = [lo].into_iter().chain(inst.args[2..].iter().copied()).collect();
             w.call(whole, &args);
