@@ -635,6 +635,25 @@ fn masks_go_around_loops() {
     }
 }
 
+/// LLVM stores vectors to the stack only where there are more than registers.
+#[test]
+fn many_vectors_align_the_stack() {
+    let alignment = |ty: &str, n: usize, cpu: &str| {
+        let mut text = format!("flat\nexport sums(&{ty}) -> () {{\nentry(p):\n  x0: {ty} = load(p)\n");
+        (1..n).for_each(|i| text.push_str(&format!("  x{i}: {ty} = add(x{}, x0)\n", i - 1)));
+        text.push_str(&format!("  s: () = store(p, x{})\n  return()\n}}\n", n - 1));
+        let mut module = read(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        module.set_target(Target::new(Some("x86_64-unknown-linux-gnu"), Some(cpu)));
+        let text = emit_text(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
+        text.split_once("alignstack(").and_then(|(_, rest)| rest.split(')').next()?.parse::<u32>().ok())
+    };
+    assert_eq!(alignment("simd[i32 * 8]", 64, "x86-64-v3"), Some(32));
+    assert_eq!(alignment("simd[i32 * 16]", 64, "x86-64-v4"), Some(64));
+    assert_eq!(alignment("simd[i32 * 8]", 63, "x86-64-v3"), None);
+    assert_eq!(alignment("simd[i32 * 4]", 64, "x86-64-v3"), None);
+    assert_eq!(alignment("simd[i32 * 8]", 64, "x86-64-v2"), None);
+}
+
 #[test]
 fn masks_are_wide_where_there_are_no_registers_for_them() {
     let fences = |prim: Prim, cpu: &str, opt_level: u8| {
