@@ -2,15 +2,15 @@
 //!
 //! For users: `docs/sierra.md`. Of Leißa, Haffner and Hack, "Sierra: A SIMD Extension for C++" (seed 002, part I).
 //!
-//! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`] says with each construct what becomes of it.
+//! Values have lanes, by `varying(n)`, and a condition with lanes opens SIMD mode: [`lower`](mod@lower) says with each construct what becomes of it.
 //!
 //! **Dialects.** Files `.ispc` are those of ISPC's programs: the same tokens, trees and rules, of which the grammar says which types have lanes by
 //! themselves, and `lower/ispc.rs` what only they have. Their library is code (`lower/library.rs`), and a file in the dialect ([`ISPC_LIBRARY`]).
 //!
-//! **Parts.** Characters to tokens ([`lexer`](nyala_c_syntax::lexer)), lines for the preprocessor ([`preprocess`]), tokens to trees ([`parser`](nyala_c_syntax::parser)), trees to the graph with all rules of names and types ([`lower`]).
+//! **Parts.** Characters to tokens ([`lexer`](nyala_c_syntax::lexer)), lines for the preprocessor ([`preprocess`](mod@preprocess)), tokens to trees ([`parser`](nyala_c_syntax::parser)), trees to the graph with all rules of names and types ([`lower`](mod@lower)).
 //! Nothing is recursive on what may be long: trees nest to a limit, and what stands in a row is a list.
 //!
-//! **VecImp.** Programs in the language's formal core become ones in Sierra: [`vecimp`].
+//! **VecImp.** Programs in the language's formal core become ones in Sierra: [`vecimp`](mod@vecimp).
 //!
 //! **Other code.** All functions that are not `static` can be called by Impala and C; those that are declared only are theirs. Arithmetic of signed
 //! integers must not overflow, as in C: the checks of Impala's programs find it.

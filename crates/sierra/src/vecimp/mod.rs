@@ -1,7 +1,7 @@
 //! VecImp and PolyVecImp, the formal core of Sierra: files `.vecimp`. Of seed 002, chapter 4.
 //!
 //! For users: `docs/vecimp.md`. A file goes from text to terms ([`parser`]), gets its vector lengths ([`infer`]), is checked by the rules of the chapter
-//! ([`check`]), and becomes a program in Sierra ([`translate`]), which is compiled as any other. Beside that stands the small-step interpreter
+//! ([`check`]), and becomes a program in Sierra (`translate`), which is compiled as any other. Beside that stands the small-step interpreter
 //! ([`step`]), which is what Sierra's code is compared with. [`random`] makes well-typed programs for that.
 //!
 //! **Two languages in one.** A function with `simd(l)` is VecImp's: its parameters and its result have the lengths that are written, 1 where none is. One
