@@ -12,7 +12,7 @@
 //!                      abi  statics  aliases  assembly  gpu  nvptx  amdgpu  debug_values
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
-//! modules in memory    module  contraction  divisions  loads  libdevice  endless  confined
+//! modules in memory    module  contraction  divisions  frames  loads  libdevice  endless  confined
 //! machine code         jit  locate  debuggers
 //! ```
 
@@ -30,6 +30,7 @@ pub mod diagnostics;
 mod divisions;
 mod emit;
 mod endless;
+mod frames;
 mod function;
 mod gpu;
 mod instructions;

@@ -7,7 +7,7 @@ use crate::emit::{Emitted, emit_module};
 use crate::endless::{self, Loops, Outcome};
 use crate::gpu::LIBDEVICE;
 use crate::options::{Options, Sanitizer};
-use crate::{contraction, divisions, libdevice, loads, targets};
+use crate::{contraction, divisions, frames, libdevice, loads, targets};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::{Context, ContextRef};
 use inkwell::memory_buffer::MemoryBuffer;
@@ -179,6 +179,7 @@ impl LlvmModule {
                 contraction::contract(&self.module, &self.target).map_err(bug)?;
             }
             divisions::shield(&self.module).map_err(bug)?;
+            frames::anchor(&self.module, &self.machine.get_target_data()).map_err(bug)?;
         }
         if !self.target.is_gpu() {
             loads::separate(&self.module).map_err(bug)?;

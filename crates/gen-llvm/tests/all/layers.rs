@@ -9,6 +9,7 @@ const BELOW: &[&str] = &[
     "contraction",
     "divisions",
     "endless",
+    "frames",
     "jit",
     "libdevice",
     "library",

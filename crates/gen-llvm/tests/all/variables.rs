@@ -1,7 +1,8 @@
 //! Facts about memory in LLVM's IR: the lifetimes of local variables, and that nothing else points to allocated memory.
 
 use nyala_flat::{read, verify};
-use nyala_gen_llvm::{Jit, Options, emit, emit_text};
+use nyala_gen_llvm::{Jit, LlvmModule, Options, emit, emit_text};
+use nyala_ir::Target;
 
 /// Compiles the text at each level, calls `f` with its linker; the text for LLVM, not optimized and optimized.
 fn run(text: &str, f: impl Fn(&Jit)) -> (String, String) {
@@ -231,4 +232,37 @@ fn a_block_has_many_variables() {
     }
     let text = format!("flat\nexport test(i32) -> (i32) {{\nentry(x):\n{code}  return(v39)\n}}\n");
     run(&text, |jit| assert_eq!(call(jit, 3), 3));
+}
+
+/// LLVM probes the pages of a large frame by a loop with `r11`, which may have a value behind the first branch.
+#[test]
+fn large_frames_are_made_before_any_branch() {
+    let text = |bytes: u32| {
+        format!(
+            "declare void @use(ptr, i64)
+             define i64 @f(ptr %p, i64 %n) nounwind \"probe-stack\"=\"inline-asm\" {{
+             entry:
+               %a = alloca [{bytes} x i8]
+               %none = icmp slt i64 %n, 1
+               br i1 %none, label %exit, label %work
+             work:
+               call void @use(ptr %a, i64 %n)
+               %x = load i64, ptr %a
+               br label %exit
+             exit:
+               %r = phi i64 [ 0, %entry ], [ %x, %work ]
+               ret i64 %r
+             }}"
+        )
+    };
+    let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some("x86-64-v3"));
+    let is_at_start = |bytes: u32| {
+        let mut llvm = LlvmModule::from_text(&text(bytes), &target, &Options::default()).expect("well-formed");
+        llvm.optimize().unwrap_or_else(|e| panic!("{}", e.message));
+        let asm = llvm.asm_text().unwrap_or_else(|e| panic!("{}", e.message));
+        let (frame, test) = (asm.find("subq"), asm.find("testq"));
+        frame.expect("a frame") < test.expect("a test")
+    };
+    assert!(is_at_start(40_000) && is_at_start(20_000));
+    assert!(!is_at_start(100), "small ones behind the branch that leaves early");
 }
