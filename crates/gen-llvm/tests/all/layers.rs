@@ -5,8 +5,8 @@ use std::path::Path;
 /// Modules that hold what LLVM has in memory.
 const BELOW: &[&str] = &[
     "confined",
-    "debuggers",
     "contraction",
+    "debuggers",
     "divisions",
     "endless",
     "frames",
