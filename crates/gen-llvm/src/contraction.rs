@@ -10,8 +10,8 @@
 //! %t = fsub fast float %b, %p                 %t = call fast float @llvm.fma.f32(float %n, float %x, float %b)
 //! ```
 //!
-//! Of a sum of two such products the first is contracted. The other is needed then, and its other sums stay as they are: they would
-//! become no fewer operations, and many processors have more units that add than units that multiply.
+//! If a sum has two such products, the first is contracted. The second product stays an operation then, and none of its sums is contracted:
+//! that would save no operation, and many processors have more units that add than units that multiply.
 
 use inkwell::attributes::AttributeLoc;
 use inkwell::builder::{Builder, BuilderError};
