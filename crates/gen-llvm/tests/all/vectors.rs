@@ -706,3 +706,32 @@ end:
     let made = module.ir_text();
     assert!(made.contains("fadd <8 x float>") && !made.contains("shufflevector"), "{made}");
 }
+
+/// A loop that is no vector, `while a[i] < a[i + 1]`, carries what it loads: one load a round.
+#[test]
+fn other_loops_carry_loads() {
+    let text = "define i64 @f(ptr noalias readonly %a) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %j = add nuw nsw i64 %i, 1
+  %p = getelementptr float, ptr %a, i64 %i
+  %q = getelementptr float, ptr %a, i64 %j
+  %x = load float, ptr %p
+  %y = load float, ptr %q
+  %more = fcmp olt float %x, %y
+  br i1 %more, label %loop, label %end
+end:
+  ret i64 %i
+}
+";
+    let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some("x86-64-v3"));
+    let mut module =
+        LlvmModule::from_text(text, &target, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
+    module.optimize().unwrap_or_else(|e| panic!("{}", e.message));
+    let made = module.ir_text();
+    // One before the loop, one in it.
+    assert_eq!(made.matches("= load float").count(), 2, "{made}");
+    assert!(made.contains("phi float"), "{made}");
+}
